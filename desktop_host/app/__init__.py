@@ -1,0 +1,1 @@
+"""Composition root: builds a host, picks a face, owns the loop."""

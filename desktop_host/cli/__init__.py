@@ -1,0 +1,1 @@
+"""The same host without a screen; its contract is the command line."""

@@ -1,0 +1,145 @@
+"""Everything that waits for a person: one union of questions, one of answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from desktop_host.core.exchange import SamplingRequest
+from desktop_host.core.messages import ContentBlock
+from desktop_host.core.permissions import Life, Scope
+from desktop_host.core.tools import ToolHints
+from desktop_host.core.values import FrozenDict
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveTool:
+    """May this call run?"""
+
+    kind: ClassVar[str] = "tool"
+    ask_id: str
+    session: str
+    call_id: str
+    server: str
+    tool: str
+    arguments: FrozenDict
+    """Complete; a view may fold but never cut them."""
+    title: str = ""
+    description: str = ""
+    hints: ToolHints = ToolHints()
+    trusted: bool = False
+    tool_digest: str = ""
+    changed: bool = False
+    """The person allowed this tool before, but its definition is another now."""
+    previous_description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FillForm:
+    """A server wants a form filled."""
+
+    kind: ClassVar[str] = "elicitation"
+    ask_id: str
+    session: str | None
+    call_id: str | None
+    server: str
+    message: str
+    schema: FrozenDict
+
+
+@dataclass(frozen=True, slots=True)
+class OpenUrl:
+    """A server wants a URL opened. Nothing is fetched before the answer."""
+
+    kind: ClassVar[str] = "url"
+    ask_id: str
+    session: str | None
+    call_id: str | None
+    server: str
+    message: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSampling:
+    """A server wants to ask the host's model."""
+
+    kind: ClassVar[str] = "sampling"
+    ask_id: str
+    session: str | None
+    call_id: str | None
+    server: str
+    request: SamplingRequest
+    model: str
+    """The model that the preferences resolve to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewReply:
+    """The model's reply, before it goes to the server."""
+
+    kind: ClassVar[str] = "sampling_reply"
+    ask_id: str
+    session: str | None
+    call_id: str | None
+    server: str
+    blocks: tuple[ContentBlock, ...]
+    model: str
+
+
+Ask: TypeAlias = ApproveTool | FillForm | OpenUrl | ReviewSampling | ReviewReply
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Yes; for how long, and for how much."""
+
+    life: Life = Life.ONCE
+    scope: Scope = Scope.CALL
+    tool_digest: str | None = None
+    """The definition the yes was given for; a yes to another one is void."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """No."""
+
+    life: Life = Life.ONCE
+    scope: Scope = Scope.CALL
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The form's values."""
+
+    values: FrozenDict
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """Yes, with this text in place of what was shown."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dismiss:
+    """Closed without an answer."""
+
+
+Answer: TypeAlias = Allow | Refuse | Filled | Edited | Dismiss
+
+
+def action_of(answer: Answer) -> str:
+    """The word for an answer in `ask_settled`: allow, refuse, filled, edited or dismissed."""
+    match answer:
+        case Allow():
+            return "allow"
+        case Refuse():
+            return "refuse"
+        case Filled():
+            return "filled"
+        case Edited():
+            return "edited"
+        case Dismiss():
+            return "dismissed"

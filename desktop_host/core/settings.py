@@ -1,0 +1,231 @@
+"""The settings of a profile, as data: page, command line and check are drawn from these fields.
+
+A key is `section.field`, e.g. `general.language`. Each field's metadata gives the widget, the choices or
+the range; its label and help are the locale keys `settings.<key>` and `settings.<key>.help`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, get_type_hints
+
+from desktop_host.core.errors import UserFault
+
+SCHEMA = 1
+"""Number of the file's form; older files are upgraded step by step when opened."""
+
+
+def _choice(default: str, *choices: str) -> Any:
+    return field(default=default, metadata={"widget": "choice", "choices": choices})
+
+
+def _number(default: float, low: float, high: float) -> Any:
+    return field(default=default, metadata={"widget": "number", "range": (low, high)})
+
+
+def _flag(default: bool) -> Any:
+    return field(default=default, metadata={"widget": "flag"})
+
+
+def _text(default: str) -> Any:
+    return field(default=default, metadata={"widget": "text"})
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """Language and looks."""
+
+    language: str = _choice("system", "system", "en", "zh_CN")
+    theme: str = _choice("system", "system", "light", "dark", "high_contrast")
+    font_scale: int = _number(100, 80, 200)
+    onboarded: bool = _flag(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Which model answers, and how."""
+
+    default: str = _text("local")
+    """REF of the model of new chats."""
+    effort: str = _choice("default", "default", "low", "medium", "high", "xhigh", "max")
+    max_tokens: int = _number(0, 0, 1_000_000)
+    """0: the model's own limit."""
+    system: str = field(default="", metadata={"widget": "multiline"})
+    """The person's own system text for new chats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """How tools run."""
+
+    permission: str = _choice("ask", "ask", "allow", "deny")
+    """What the gate says where no rule speaks."""
+    max_steps: int = _number(50, 1, 1000)
+    result_chars: int = _number(60_000, 1_000, 1_000_000)
+    """How much text of one result the model gets; the whole stays in the chat."""
+    parallel: int = _number(8, 1, 64)
+    call_timeout_s: int = _number(120, 1, 86_400)
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """How long sessions stay in memory."""
+
+    idle_minutes: int = _number(30, 1, 1440)
+    turn_timeout_s: int = _number(0, 0, 86_400)
+    """0: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Certificates and proxies beyond the system's."""
+
+    ca_file: str = _text("")
+    proxy: str = _text("")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address that speaks a vendor's protocol. Its key is the vault's secret named by the base URL."""
+
+    name: str
+    wire: str
+    """`compat`, `responses`, `anthropic` or `anthropic-compat`."""
+    base_url: str
+    models: tuple[str, ...] = ()
+    """Model names typed by hand, beside those that the address lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRule:
+    """A rule of the profile as the file has it."""
+
+    effect: str
+    pattern: str
+    arguments: str = ""
+    tool_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of a profile."""
+
+    general: General = General()
+    model: Model = Model()
+    tools: Tools = Tools()
+    sessions: Sessions = Sessions()
+    network: Network = Network()
+    endpoints: tuple[Endpoint, ...] = ()
+    rules: tuple[PermissionRule, ...] = ()
+
+
+SECTIONS: dict[str, type] = {
+    "general": General,
+    "model": Model,
+    "tools": Tools,
+    "sessions": Sessions,
+    "network": Network,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One settable key."""
+
+    key: str
+    type: type
+    default: Any
+    widget: str
+    choices: tuple[str, ...] = ()
+    range: tuple[float, float] | None = None
+
+
+def schema() -> Iterator[Setting]:
+    """All settable keys, in the order of the page."""
+    for section, cls in SECTIONS.items():
+        hints = get_type_hints(cls)
+        for f in fields(cls):
+            meta = f.metadata
+            yield Setting(
+                f"{section}.{f.name}", hints[f.name], f.default, meta["widget"],
+                tuple(meta.get("choices", ())), meta.get("range"),
+            )  # fmt: skip
+
+
+_BY_KEY: dict[str, Setting] = {}
+
+
+def setting(key: str) -> Setting:
+    """The description of one key.
+
+    Raises:
+        UserFault: `bad_settings`, no such key.
+    """
+    if not _BY_KEY:
+        _BY_KEY.update({s.key: s for s in schema()})
+    try:
+        return _BY_KEY[key]
+    except KeyError:
+        raise UserFault("bad_settings", f"there is no setting {key!r}", key=key, reason="unknown_key") from None
+
+
+def get(settings: Settings, key: str) -> Any:
+    """The value of one key.
+
+    Raises:
+        UserFault: `bad_settings`, no such key.
+    """
+    setting(key)
+    section, name = key.split(".", 1)
+    return getattr(getattr(settings, section), name)
+
+
+def put(settings: Settings, key: str, value: Any) -> Settings:
+    """Settings with one key set; text is converted to the key's type.
+
+    Raises:
+        UserFault: `bad_settings`, no such key or a value out of its range or choices.
+    """
+    spec = setting(key)
+    section, name = key.split(".", 1)
+    checked = check(spec, value)
+    return replace(settings, **{section: replace(getattr(settings, section), **{name: checked})})
+
+
+def check(spec: Setting, value: Any) -> Any:
+    """`value` converted to the type of `spec`.
+
+    Raises:
+        UserFault: `bad_settings` with what would be right.
+    """
+
+    def refuse(wanted: str) -> UserFault:
+        return UserFault(
+            "bad_settings", f"{spec.key}: {value!r} is not {wanted}", key=spec.key, value=str(value), wanted=wanted
+        )
+
+    if spec.type is bool:
+        if isinstance(value, bool):
+            return value
+        if str(value).lower() in ("true", "1", "yes", "on"):
+            return True
+        if str(value).lower() in ("false", "0", "no", "off"):
+            return False
+        raise refuse("true or false")
+    if spec.type is int:
+        if isinstance(value, bool):
+            raise refuse("a whole number")
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            raise refuse("a whole number") from None
+        low, high = spec.range or (number, number)
+        if not low <= number <= high:
+            raise refuse(f"a whole number from {int(low)} to {int(high)}")
+        return number
+    if not isinstance(value, str):
+        raise refuse("text")
+    if spec.choices and value not in spec.choices:
+        raise refuse("one of " + ", ".join(spec.choices))
+    return value

@@ -1,0 +1,1 @@
+"""What happens: sessions, turns, tools, permissions, waiting for people, events."""

@@ -1,0 +1,1 @@
+"""Tenants: their folders, settings files and secrets."""

@@ -1,0 +1,1 @@
+"""The model adapter: the only room that knows the vendors' SDKs."""

@@ -1,0 +1,1 @@
+"""The MCP adapter: the only room that knows the `mcp` SDK."""

@@ -1,0 +1,1 @@
+"""SQLite: journal, drafts, blobs, search, grants and usage."""

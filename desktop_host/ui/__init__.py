@@ -1,0 +1,1 @@
+"""The window: bridge, view-models and widgets over one Host."""

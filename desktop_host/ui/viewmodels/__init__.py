@@ -1,0 +1,1 @@
+"""What a screen shows, as QtCore objects without widgets."""
