@@ -1,0 +1,144 @@
+"""The style sheet, made of tokens. Small on purpose: the palette does most; this draws what Fusion cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from desktop_host.core.places import shipped
+from desktop_host.ui.tokens import RADIUS, Colors, Space, Type
+
+
+def style_sheet(c: Colors, px: Callable[[int], int]) -> str:
+    """The sheet for a set of colours; `px` turns token pixels into real ones."""
+    xs, s, m = px(Space.XS), px(Space.S), px(Space.M)
+    r = px(RADIUS)
+    body, caption, heading, title = (px(t.px) for t in (Type.BODY, Type.CAPTION, Type.HEADING, Type.TITLE))
+    icons = shipped("resources", "icons").as_posix()
+    tone = "light" if c.window > "#808080" else "dark"
+    return f"""
+* {{ font-size: {body}px; }}
+QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border_strong}; padding: {xs}px {s}px; }}
+QLabel {{ background: transparent; }}
+QLabel[role="title"] {{ font-size: {title}px; font-weight: 600; }}
+QLabel[role="heading"] {{ font-size: {heading}px; font-weight: 600; }}
+QLabel[role="strong"] {{ font-weight: 600; }}
+QLabel[role="muted"] {{ color: {c.muted}; }}
+QLabel[role="caption"] {{ color: {c.muted}; font-size: {caption}px; }}
+QLabel[role="danger"] {{ color: {c.danger}; }}
+QLabel[role="warning"] {{ color: {c.warning}; }}
+QLabel[role="success"] {{ color: {c.success}; }}
+QLabel[role="code"], QLineEdit[role="code"] {{ font-family: monospace; font-size: {caption}px; }}
+QLabel[role="pill"], QLabel[role="pill-success"], QLabel[role="pill-warning"], QLabel[role="pill-danger"],
+QLabel[role="pill-info"] {{ border-radius: {px(9)}px; padding: {px(2)}px {s}px; font-size: {caption}px; }}
+QLabel[role="pill"] {{ background: {c.sunken}; color: {c.muted}; border: 1px solid {c.border}; }}
+QLabel[role="pill-success"] {{ background: {c.success_soft}; color: {c.success}; border: 1px solid {c.success_soft}; }}
+QLabel[role="pill-warning"] {{ background: {c.warning_soft}; color: {c.warning}; border: 1px solid {c.warning_soft}; }}
+QLabel[role="pill-danger"] {{ background: {c.danger_soft}; color: {c.danger}; border: 1px solid {c.danger_soft}; }}
+QLabel[role="pill-info"] {{ background: {c.info_soft}; color: {c.info}; border: 1px solid {c.info_soft}; }}
+
+QFrame[role="card"] {{ background: {c.raised}; border: 1px solid {c.border}; border-radius: {r}px; }}
+QFrame[role="card-warning"] {{ background: {c.warning_soft}; border: 1px solid {c.warning}; border-radius: {r}px; }}
+QFrame[role="card-danger"] {{ background: {c.danger_soft}; border: 1px solid {c.danger}; border-radius: {r}px; }}
+QFrame[role="card-info"] {{ background: {c.info_soft}; border: 1px solid {c.info}; border-radius: {r}px; }}
+QFrame[role="well"] {{ background: {c.sunken}; border: 1px solid {c.border}; border-radius: {r}px; }}
+QFrame[role="toast"] {{ background: {c.raised}; border: 1px solid {c.border_strong}; border-radius: {r}px; }}
+QFrame[role="line"] {{ background: {c.border}; border: none; max-height: 1px; min-height: 1px; }}
+QWidget[role="sidebar"] {{ background: {c.sidebar}; }}
+QFrame[role="sidebar"] {{ background: {c.sidebar}; border: none; border-right: 1px solid {c.border}; }}
+
+QPushButton, QToolButton {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border_strong};
+  border-radius: {px(6)}px; padding: {px(5)}px {m}px; min-height: {px(18)}px; }}
+QToolButton {{ padding: {px(5)}px; }}
+QPushButton:hover, QToolButton:hover {{ background: {c.hover}; }}
+QPushButton:pressed, QToolButton:pressed {{ background: {c.border}; }}
+QPushButton:focus, QToolButton:focus {{ border: 2px solid {c.focus}; padding: {px(5) - 1}px {m - 1}px; }}
+QToolButton:focus {{ padding: {px(5) - 1}px; }}
+QPushButton:disabled, QToolButton:disabled {{ color: {c.faint}; border-color: {c.border}; background: {c.window}; }}
+QPushButton[role="primary"] {{ background: {c.accent}; color: {c.on_accent}; border-color: {c.accent};
+  font-weight: 600; }}
+QPushButton[role="primary"]:hover {{ border-color: {c.text}; }}
+QPushButton[role="primary"]:focus {{ border: 2px solid {c.text}; }}
+QPushButton[role="primary"]:disabled {{ background: {c.hover}; color: {c.faint}; border-color: {c.hover}; }}
+QPushButton[role="danger"] {{ color: {c.danger}; border-color: {c.danger}; }}
+QPushButton[role="danger"]:hover {{ background: {c.danger_soft}; }}
+QPushButton[role="quiet"], QToolButton[role="quiet"] {{ background: transparent; border-color: transparent; }}
+QPushButton[role="quiet"]:hover, QToolButton[role="quiet"]:hover {{ background: {c.hover}; }}
+QPushButton[role="quiet"]:focus, QToolButton[role="quiet"]:focus {{ border-color: {c.focus}; }}
+QToolButton[role="quiet"]:checked {{ background: {c.accent_soft}; }}
+QPushButton[role="link"] {{ background: transparent; border-color: transparent; color: {c.link}; padding: {xs}px;
+  text-align: left; }}
+QPushButton[role="link"]:hover {{ text-decoration: underline; }}
+QPushButton[role="link"]:focus {{ border-color: {c.focus}; }}
+QPushButton[role="nav"] {{ background: transparent; border: 2px solid transparent; text-align: left;
+  padding: {px(6)}px {s}px; }}
+QPushButton[role="nav"]:hover {{ background: {c.hover}; }}
+QPushButton[role="nav"]:checked {{ background: {c.accent_soft}; font-weight: 600; }}
+QPushButton[role="nav"]:focus {{ border-color: {c.focus}; }}
+QToolButton::menu-indicator, QPushButton::menu-indicator {{ image: none; }}
+
+QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.base}; color: {c.text};
+  border: 1px solid {c.border_strong}; border-radius: {px(6)}px; padding: {px(5)}px {s}px;
+  selection-background-color: {c.accent}; selection-color: {c.on_accent}; }}
+QLineEdit, QSpinBox, QComboBox {{ min-height: {px(18)}px; }}
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QComboBox:focus {{
+  border: 2px solid {c.focus}; padding: {px(5) - 1}px {s - 1}px; }}
+QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled, QSpinBox:disabled {{ color: {c.faint};
+  background: {c.window}; border-color: {c.border}; }}
+QLineEdit[state="error"], QPlainTextEdit[state="error"] {{ border-color: {c.danger}; }}
+QTextEdit[role="plain"], QPlainTextEdit[role="plain"], QTextBrowser[role="plain"] {{ background: transparent;
+  border: none; padding: 0px; }}
+QPlainTextEdit[role="code"], QTextEdit[role="code"] {{ background: {c.sunken}; border-color: {c.border};
+  font-family: monospace; font-size: {caption}px; }}
+QComboBox::drop-down {{ border: none; width: {px(24)}px; }}
+QComboBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(14)}px; height: {px(14)}px; }}
+QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.border_strong}; outline: none;
+  selection-background-color: {c.accent_soft}; selection-color: {c.text}; }}
+QSpinBox::up-button, QSpinBox::down-button {{ width: {px(20)}px; border: none; background: transparent; }}
+QSpinBox::up-arrow {{ image: url({icons}/arrow-up-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
+QSpinBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
+
+QCheckBox, QRadioButton {{ spacing: {s}px; background: transparent; border: 2px solid transparent;
+  border-radius: {px(4)}px; padding: {px(2)}px; }}
+QCheckBox:focus, QRadioButton:focus {{ border-color: {c.focus}; }}
+QCheckBox:disabled, QRadioButton:disabled {{ color: {c.faint}; }}
+
+QListView, QTreeView, QTableView {{ background: {c.base}; border: 1px solid {c.border}; border-radius: {r}px;
+  outline: none; }}
+QListView[role="plain"], QTreeView[role="plain"] {{ background: transparent; border: none; }}
+QListView::item, QTreeView::item {{ border-radius: {px(6)}px; padding: {px(3)}px; }}
+QListView::item:hover, QTreeView::item:hover {{ background: {c.hover}; color: {c.text}; }}
+QListView::item:selected, QTreeView::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
+QHeaderView::section {{ background: {c.window}; color: {c.muted}; border: none; border-bottom: 1px solid {c.border};
+  padding: {xs}px {s}px; }}
+
+QTabWidget::pane {{ border: none; border-top: 1px solid {c.border}; }}
+QTabBar {{ background: transparent; qproperty-drawBase: 0; }}
+QTabBar::tab {{ background: transparent; color: {c.muted}; border: 2px solid transparent; padding: {px(6)}px {m}px;
+  margin-right: {px(2)}px; }}
+QTabBar::tab:selected {{ color: {c.text}; border-bottom-color: {c.accent}; }}
+QTabBar::tab:hover {{ color: {c.text}; background: {c.hover}; }}
+QTabBar::tab:focus {{ border-color: {c.focus}; border-radius: {px(4)}px; }}
+
+QMenu {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border_strong}; padding: {xs}px; }}
+QMenu::item {{ padding: {px(6)}px {px(28)}px {px(6)}px {px(24)}px; border-radius: {px(4)}px; }}
+QMenu::icon {{ padding-left: {s}px; }}
+QMenu::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
+QMenu::item:disabled {{ color: {c.faint}; }}
+QMenu::separator {{ height: 1px; background: {c.border}; margin: {xs}px {s}px; }}
+
+QProgressBar {{ background: {c.sunken}; border: 1px solid {c.border}; border-radius: {px(4)}px; height: {px(6)}px;
+  max-height: {px(8)}px; text-align: center; }}
+QProgressBar::chunk {{ background: {c.accent}; border-radius: {px(3)}px; }}
+
+QScrollArea {{ background: transparent; border: none; }}
+QScrollArea > QWidget > QWidget[role="page"] {{ background: transparent; }}
+QScrollBar:vertical {{ background: transparent; width: {px(12)}px; margin: 0px; }}
+QScrollBar:horizontal {{ background: transparent; height: {px(12)}px; margin: 0px; }}
+QScrollBar::handle {{ background: {c.border_strong}; border-radius: {px(4)}px; margin: {px(2)}px; }}
+QScrollBar::handle:vertical {{ min-height: {px(32)}px; }}
+QScrollBar::handle:horizontal {{ min-width: {px(32)}px; }}
+QScrollBar::handle:hover {{ background: {c.muted}; }}
+QScrollBar::add-line, QScrollBar::sub-line {{ width: 0px; height: 0px; }}
+QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
+QSplitter::handle {{ background: {c.border}; }}
+"""
