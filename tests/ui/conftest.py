@@ -1,0 +1,38 @@
+"""The window's tests run without a screen, in a known look and language."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from desktop_host import i18n
+
+
+@pytest.fixture(scope="session")
+def qapp_args() -> list[str]:
+    """Fusion looks the same everywhere."""
+    return ["desktop-host-tests", "-style", "fusion"]
+
+
+@pytest.fixture(autouse=True)
+def _english() -> Iterator[None]:
+    """Tests read English unless they say otherwise."""
+    i18n.install("en")
+    yield
+    i18n.install("en")
+
+
+@pytest.fixture(autouse=True)
+def _no_window_left(qapp: QApplication) -> Iterator[None]:
+    """Each test closes its windows; what was to be deleted later is deleted now."""
+    yield
+    for widget in QApplication.topLevelWidgets():
+        widget.close()
+        widget.deleteLater()
+    qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
+    qapp.processEvents()
