@@ -1,0 +1,224 @@
+"""The configured servers and how they stand, as a Qt list model with the acts a person can do."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+
+from desktop_host.core import events as ev
+from desktop_host.core.errors import HostError
+from desktop_host.core.servers import ImportedServer, ServerConfig, ServerState, ServerStatus
+from desktop_host.core.values import FrozenDict
+from desktop_host.engine.host import Host
+from desktop_host.ui.bridge import Bridge
+
+STATUS = int(Qt.ItemDataRole.UserRole) + 1
+"""Role of the `ServerStatus` of a row."""
+
+LIVE = frozenset({ServerState.READY, ServerState.STARTING, ServerState.WAITING, ServerState.NEEDS_AUTH})
+"""States in which a server can be stopped."""
+
+
+class Servers(QAbstractListModel):
+    """All configured servers; follows the stream of events."""
+
+    failed = Signal(object)
+    """`HostError` of something asked for here."""
+    changed = Signal(str)
+    """A server's state or configuration is another."""
+    lists_changed = Signal(str, object)
+    """`(name, tuple of list names)`: its tools, resources or prompts are others."""
+    loaded = Signal()
+    removed = Signal(str)
+
+    def __init__(self, bridge: Bridge, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._bridge = bridge
+        self._statuses: list[ServerStatus] = []
+        self._configs: dict[str, ServerConfig] = {}
+        self.busy: set[str] = set()
+        """Servers for which an act of the person is under way."""
+        self.reading = True
+        bridge.batch.connect(self._on_batch)
+        bridge.lagged.connect(self.refresh)
+
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self._statuses)
+
+    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= len(self._statuses):
+            return None
+        status = self._statuses[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return status.name
+        return status if role == STATUS else None
+
+    # ---- what a view asks
+
+    def status(self, name: str) -> ServerStatus | None:
+        """How a server stands."""
+        return next((s for s in self._statuses if s.name == name), None)
+
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        """All, in the file's order."""
+        return tuple(self._statuses)
+
+    def config(self, name: str) -> ServerConfig | None:
+        """A server's configuration."""
+        return self._configs.get(name)
+
+    # ---- what a person does
+
+    def refresh(self) -> None:
+        """Read all again."""
+
+        async def read(host: Host) -> tuple[tuple[ServerStatus, ...], tuple[ServerConfig, ...]]:
+            return host.servers.statuses(), host.servers.configs()
+
+        self._bridge.then(read, self._show, self.failed.emit, self)
+
+    def start(self, name: str) -> None:
+        """Start a server."""
+        self._act(name, lambda host: host.servers.start(name))
+
+    def stop(self, name: str) -> None:
+        """Stop a server."""
+        self._act(name, lambda host: host.servers.stop(name))
+
+    def restart(self, name: str) -> None:
+        """Stop and start a server."""
+        self._act(name, lambda host: host.servers.restart(name))
+
+    def enable(self, name: str, on: bool) -> None:
+        """Switch a server on (and start it) or off."""
+
+        async def act(host: Host) -> None:
+            await host.servers.enable(name, on)
+            if on and host.servers.status(name).state in (ServerState.STOPPED, ServerState.DISABLED):
+                await host.servers.start(name)
+
+        self._act(name, act)
+
+    def remove(self, name: str) -> None:
+        """Stop a server and forget it."""
+
+        async def act(host: Host) -> None:
+            await host.servers.remove(name)
+
+        def gone(_: object) -> None:
+            self.busy.discard(name)
+            self.removed.emit(name)
+            self.refresh()
+
+        self.busy.add(name)
+        self._bridge.then(act, gone, lambda e: self._failed(name, e), self)
+
+    def parse(
+        self, text: str, done: Callable[[tuple[ImportedServer, ...]], None], failed: Callable[[HostError], None]
+    ) -> None:
+        """Read what was pasted; nothing is started."""
+
+        async def read(host: Host) -> tuple[ImportedServer, ...]:
+            return host.servers.parse(text)
+
+        self._bridge.then(read, done, failed, self)
+
+    def add(
+        self,
+        found: tuple[ImportedServer, ...],
+        done: Callable[[tuple[str, ...]], None],
+        failed: Callable[[HostError], None],
+    ) -> None:
+        """Keep servers (their secrets in the vault), then start those that are enabled."""
+
+        async def act(host: Host) -> tuple[str, ...]:
+            names = []
+            for one in found:
+                config = await host.servers.add(one.config, FrozenDict(one.secrets))
+                names.append(config.name)
+            return tuple(names)
+
+        def kept(names: tuple[str, ...]) -> None:
+            self.refresh()
+            done(names)
+            for name in names:
+                one = next((f for f in found if f.config.name == name), None)
+                if one is None or one.config.enabled:
+                    self.start(name)
+
+        self._bridge.then(act, kept, failed, self)
+
+    def update(
+        self,
+        config: ServerConfig,
+        done: Callable[[], None],
+        failed: Callable[[HostError], None],
+        *,
+        restart: bool = False,
+    ) -> None:
+        """Change a server; `restart` starts it anew so that the change takes effect."""
+
+        async def act(host: Host) -> None:
+            await host.servers.update(config)
+
+        def kept(_: object) -> None:
+            self.refresh()
+            done()
+            if restart:
+                self.restart(config.name)
+
+        self._bridge.then(act, kept, failed, self)
+
+    # ---- inside
+
+    def _act(self, name: str, make: Callable[[Host], Awaitable[object]]) -> None:
+        def settled(_: object) -> None:
+            self.busy.discard(name)
+            self.refresh()
+
+        self.busy.add(name)
+        self.changed.emit(name)
+        self._bridge.then(make, settled, lambda e: self._failed(name, e), self)
+
+    def _failed(self, name: str, error: HostError) -> None:
+        self.busy.discard(name)
+        self.refresh()
+        self.failed.emit(error)
+
+    def _show(self, got: tuple[tuple[ServerStatus, ...], tuple[ServerConfig, ...]]) -> None:
+        statuses, configs = got
+        self._configs = {c.name: c for c in configs}
+        names = [s.name for s in self._statuses]
+        if [s.name for s in statuses] == names:
+            old, self._statuses = self._statuses, list(statuses)
+            for row, (before, now) in enumerate(zip(old, statuses, strict=True)):
+                if before != now:
+                    self.dataChanged.emit(self.index(row), self.index(row))
+        else:
+            self.beginResetModel()
+            self._statuses = list(statuses)
+            self.endResetModel()
+        self.reading = False
+        self.loaded.emit()
+        for status in statuses:
+            self.changed.emit(status.name)
+
+    def _on_batch(self, batch: tuple[ev.Stamped, ...]) -> None:
+        unknown = False
+        for stamped in batch:
+            event = stamped.event
+            if not isinstance(event, ev.ServerChanged):
+                continue
+            row = next((i for i, s in enumerate(self._statuses) if s.name == event.server), -1)
+            if row < 0 or event.status is None:
+                unknown = True
+            else:
+                self._statuses[row] = event.status
+                self.dataChanged.emit(self.index(row), self.index(row))
+                self.changed.emit(event.server)
+            if event.lists:
+                self.lists_changed.emit(event.server, event.lists)
+        if unknown:
+            self.refresh()
