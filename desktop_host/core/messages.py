@@ -17,7 +17,7 @@ class Role(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a model stopped; the union of what vendors say (facts: providers, section 3.1)."""
+    """Why a model stopped; the union of what vendors say."""
 
     END = "end"
     TOOLS = "tools"

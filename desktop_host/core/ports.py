@@ -18,7 +18,7 @@ from desktop_host.core.exchange import (
 )
 from desktop_host.core.models import ModelEvent, ModelRequest
 from desktop_host.core.permissions import Rule, Verdict
-from desktop_host.core.sessions import SessionOptions, SessionRow, TurnStatus
+from desktop_host.core.sessions import SessionOptions, SessionRow
 from desktop_host.core.skills import SkillPlan
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict
@@ -167,7 +167,6 @@ class History(Protocol):
         ...
 
     async def release(self, session: str) -> None: ...
-    async def set_turn_status(self, session: str, status: TurnStatus) -> None: ...
 
 
 class Ledger(Protocol):

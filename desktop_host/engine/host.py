@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+import uuid
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,62 +11,24 @@ from typing import TypeAlias
 
 from desktop_host.core.admin import ModelAdmin, SecretStore, ServerAdmin, SettingsStore
 from desktop_host.core.asks import Answer, Ask
-from desktop_host.core.events import Stamped
+from desktop_host.core.errors import UserFault
+from desktop_host.core.events import SessionRenamed, Stamped, ThinkingStreamed, TokenDelta
 from desktop_host.core.permissions import Rule
 from desktop_host.core.ports import History, Ledger
-from desktop_host.core.sessions import SessionOptions, TurnStatus, TurnStop
-from desktop_host.core.transcript import Transcript
+from desktop_host.core.sessions import SessionOptions, TurnStatus
+from desktop_host.core.transcript import Transcript, fold
 from desktop_host.core.values import FrozenDict
+from desktop_host.engine import bundle
+from desktop_host.engine.attach import user_said
+from desktop_host.engine.bus import Reader
+from desktop_host.engine.inbox import HeadlessPolicy, Inbox
+from desktop_host.engine.parts import Parts
+from desktop_host.engine.sessions import Sessions
+from desktop_host.engine.tickets import InputFile, Ticket, TurnResult, UserInput
 
-
-@dataclass(frozen=True, slots=True)
-class InputFile:
-    """A file that goes with a message."""
-
-    name: str
-    mime_type: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class UserInput:
-    """What a person sends."""
-
-    text: str
-    files: tuple[InputFile, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TurnResult:
-    """How a turn ended."""
-
-    session: str
-    turn: int
-    status: TurnStatus
-    stop: TurnStop
-    text: str = ""
-    error: FrozenDict | None = None
-    undecided: bool = False
-    """An ask was refused for want of a person or a policy (exit code 3)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """The receipt of a submitted message."""
-
-    session: str
-    done: asyncio.Future[TurnResult]
-    """Resolves when the turn has ended, however it ended; lives on the host's loop."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeadlessPolicy:
-    """Who answers asks where no person watches. What it does not cover is refused."""
-
-    answers: tuple[FrozenDict, ...] = ()
-    """The list of `--answers`, used in order by kind."""
-    allow_sampling: frozenset[str] = frozenset()
-    """Aliases whose sampling requests are allowed."""
+__all__ = [
+    "HeadlessPolicy", "Host", "HostSpec", "InputFile", "Opener", "Reader", "Ticket", "TurnResult", "UserInput",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,63 +47,103 @@ class HostSpec:
     skill_folders: tuple[Path, ...] = ()
 
 
-class Reader:
-    """One reader of the stream: `async for batch in reader`, each a non-empty tuple in order.
-
-    A reader that takes nothing for too long is detached: iteration ends and `lagged_seq` is set; read the
-    journal (`Host.history.read`) and subscribe again.
-    """
-
-    lagged_seq: int | None = None
-
-    def __aiter__(self) -> Reader:
-        return self
-
-    async def __anext__(self) -> tuple[Stamped, ...]:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Leave."""
-        raise NotImplementedError
-
-
 class Host:
     """A profile at work. All methods belong to the host's loop; a window calls them through its bridge."""
 
-    profile: str
-    folder: Path
-    """The profile's folder."""
-    servers: ServerAdmin
-    models: ModelAdmin
-    settings: SettingsStore
-    secrets: SecretStore
-    history: History
-    ledger: Ledger
+    def __init__(
+        self,
+        profile: str,
+        folder: Path,
+        parts: Parts,
+        sessions: Sessions,
+        inbox: Inbox,
+        servers: ServerAdmin,
+        secrets: SecretStore,
+        doctor: Callable[[], Awaitable[tuple[FrozenDict, ...]]],
+    ) -> None:
+        self.profile = profile
+        self.folder = folder
+        """The profile's folder."""
+        self.servers = servers
+        self.models: ModelAdmin = parts.models
+        self.settings: SettingsStore = parts.settings
+        self.secrets = secrets
+        self.history: History = parts.history
+        self.ledger: Ledger = parts.ledger
+        self._parts = parts
+        self._sessions = sessions
+        self._inbox = inbox
+        self._doctor = doctor
 
     # ---- sessions
     async def new_session(self, options: SessionOptions = SessionOptions(), title: str = "") -> str:
         """Make a session and return its id. Without a title it is named by its first message."""
-        raise NotImplementedError
+        return await self._sessions.create(options, title)
 
     async def configure(self, session: str, options: SessionOptions) -> None:
         """Change what a session runs with, from its next turn on."""
-        raise NotImplementedError
+        await self.history.set_options(session, options)
+        context = self._sessions.context(session)
+        if context is not None:
+            context.options = options
 
     async def transcript(self, session: str) -> Transcript:
-        """The conversation as it stands (journal folded; a turn left open by a dead host is closed first)."""
-        raise NotImplementedError
+        """The conversation as it stands, the reply that streams included.
+
+        A turn left open by a dead host is closed first, unless another process has the session.
+        """
+        row = await self.history.row(session)
+        if row.last_turn is TurnStatus.OPEN and self._sessions.find(session) is None:
+            try:
+                await self._sessions.actor(session)
+            except UserFault as fault:
+                if fault.code != "session_busy":
+                    raise
+        transcript = bundle.transcript_of(session, row.title, await self.history.read(session))
+        context = self._sessions.context(session)
+        if context is not None and context.live is not None:
+            text, thinking = ("".join(part) for part in context.live)
+            live = [e for e in (ThinkingStreamed(thinking), TokenDelta(text)) if e.text]
+            first = context.log.last_seq - len(live) + 1  # `fold` goes by seq: the newest of them has the newest
+            for i, event in enumerate(live):
+                stamped = Stamped(first + i, self._parts.clock.now(), session, context.log.turn, event)
+                transcript = fold(transcript, stamped)
+        return transcript
 
     async def rename(self, session: str, title: str) -> None:
-        """Give a session another title."""
-        raise NotImplementedError
+        """Give a session another title.
+
+        Raises:
+            UserFault: `usage` for an empty title, `not_found`.
+        """
+        title = " ".join(title.split())
+        if not title:
+            raise UserFault("usage", "a title cannot be empty", reason="empty_title")
+        actor = await self._sessions.actor(session)
+        await self.history.rename(session, title)
+        await actor.context.emit(SessionRenamed(title))
 
     async def delete(self, session: str) -> None:
         """Interrupt, close and delete a session."""
-        raise NotImplementedError
+        await self._sessions.release(session)
+        await self.history.delete(session)
 
     async def export(self, session: str, form: str) -> str:
-        """The session as `json` (a bundle for `import_bundle`), `md` or `html`."""
-        raise NotImplementedError
+        """The session as `json` (a bundle for `import_bundle`), `md` or `html`.
+
+        Raises:
+            UserFault: `usage` for another form, `not_found`.
+        """
+        row = await self.history.row(session)
+        events = await self.history.read(session)
+        match form:
+            case "json":
+                return bundle.to_json(row, await self.history.options(session), events)
+            case "md":
+                return bundle.to_markdown(bundle.transcript_of(session, row.title, events))
+            case "html":
+                return bundle.to_html(bundle.transcript_of(session, row.title, events))
+        raise UserFault("usage", f"a session is exported as json, md or html, not as {form}", form=form)
 
     async def import_bundle(self, text: str) -> str:
         """Make a session of a bundle; returns its new id.
@@ -149,61 +151,82 @@ class Host:
         Raises:
             UserFault: `bad_bundle`.
         """
-        raise NotImplementedError
+        session = uuid.uuid4().hex
+        title, options, events = bundle.from_json(text, session)
+        await self.history.create(session, title, options)
+        if events:
+            await self.history.append(events)
+        return session
 
     async def apply_tools(self, session: str) -> None:
         """Give the model the tools as they are now, from the next turn on."""
-        raise NotImplementedError
+        (await self._sessions.actor(session)).context.apply_tools()
 
     # ---- the four verbs
     async def submit(self, session: str, said: UserInput) -> Ticket:
         """Queue a message.
 
         Raises:
-            UserFault: `session_busy`, 32 messages wait or another process has the session; `not_found`.
+            UserFault: `usage` for an empty message or a file too large; `session_busy`, 32 messages wait or
+                another process has the session; `not_found`.
         """
-        raise NotImplementedError
+        event = user_said(said)
+        return (await self._sessions.actor(session)).submit(event)
 
     async def interrupt(self, session: str) -> None:
-        """Stop the running turn; returns when the session is idle. Queued messages stay queued."""
-        raise NotImplementedError
+        """Stop the running turn; returns when it has ended. Queued messages stay queued."""
+        actor = self._sessions.find(session)
+        if actor is not None:
+            await actor.interrupt()
 
     async def resume(self, session: str) -> Ticket:
-        """Go on with an interrupted or failed turn from the last consistent point; no tool is rerun."""
-        raise NotImplementedError
+        """Go on with an interrupted or failed turn from the last consistent point; no tool is rerun.
+
+        Raises:
+            UserFault: `usage`, the last turn is done or there is none; `session_busy`, a turn runs.
+        """
+        actor = await self._sessions.actor(session)
+        if actor.busy:
+            raise UserFault("session_busy", "a turn is running", session=session)
+        row = await self.history.row(session)
+        if row.last_turn not in (TurnStatus.INTERRUPTED, TurnStatus.FAILED):
+            raise UserFault("usage", "the last turn of this session is done", reason="nothing_to_resume")
+        return actor.submit(None)
 
     async def answer(self, ask_id: str, answer: Answer) -> bool:
         """Answer an ask. False: it was answered already or is gone."""
-        raise NotImplementedError
+        return self._inbox.answer(ask_id, answer)
 
-    # ---- the stream
+    # ---- the stream and what is open
     def subscribe(self, session: str | None = None, *, capacity: int = 100, lossless: bool = False) -> Reader:
         """Read events from now on: one session's, or (None) all sessions' and those of servers and library.
 
         `lossless` drops and merges nothing (the command line's own reader).
         """
-        raise NotImplementedError
+        return self._parts.bus.subscribe(session, capacity=capacity, lossless=lossless)
 
     def asks(self, session: str | None = None) -> tuple[Ask, ...]:
         """The open asks, oldest first."""
-        raise NotImplementedError
+        return self._inbox.open(session)
 
     async def grants(self) -> tuple[Rule, ...]:
         """What the person allowed or denied for good."""
-        raise NotImplementedError
+        return await self.ledger.grants()
 
     async def revoke(self, pattern: str) -> None:
         """Take back what was allowed or denied for good for this pattern."""
-        raise NotImplementedError
+        await self.ledger.revoke(pattern)
 
     async def doctor(self) -> tuple[FrozenDict, ...]:
         """Run all health checks: `{check, ok, detail, remedy}`."""
-        raise NotImplementedError
+        return await self._doctor()
+
+    async def close(self) -> None:
+        """Interrupt and release all sessions; dismiss what is asked; end all readers."""
+        await self._sessions.close()
+        self._inbox.dismiss()
+        self._parts.bus.close()
 
 
 Opener: TypeAlias = Callable[[HostSpec], AbstractAsyncContextManager[Host]]
 """How a face gets a host: `async with opener(spec) as host`."""
-
-__all__ = [
-    "HeadlessPolicy", "Host", "HostSpec", "InputFile", "Opener", "Reader", "Ticket", "TurnResult", "UserInput",
-]  # fmt: skip

@@ -1,0 +1,136 @@
+"""One task per open session: its mailbox, its turns one after another, its interruption and its idle end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from desktop_host.core.errors import UserFault
+from desktop_host.core.events import Event, SessionRenamed, StateChanged, UserSaid
+from desktop_host.core.sessions import SessionState
+from desktop_host.engine.context import SessionContext
+from desktop_host.engine.tickets import Ticket, TurnResult
+from desktop_host.engine.turn import Turn
+
+MAILBOX = 32
+INTERRUPT_LIMIT_S = 10.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    said: UserSaid | None
+    """None: resume the last turn."""
+    done: asyncio.Future[TurnResult]
+
+
+class SessionActor:
+    """The only one that changes a session. Requests wait in its mailbox and are served in order."""
+
+    def __init__(self, context: SessionContext, titled: bool, on_idle: Callable[[SessionActor], None]) -> None:
+        self.context = context
+        self._titled = titled
+        self._on_idle = on_idle
+        self._mailbox: deque[_Request] = deque()
+        self._mail = asyncio.Event()
+        self._turn: asyncio.Task[None] | None = None
+        self._stopping = False
+        self._task = asyncio.create_task(self._serve(), name=f"session {context.session}")
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs or waits."""
+        return self._turn is not None or bool(self._mailbox)
+
+    def submit(self, said: UserSaid | None) -> Ticket:
+        """Queue a message, or (None) the resumption of the last turn.
+
+        Raises:
+            UserFault: `session_busy`, the mailbox is full.
+        """
+        if len(self._mailbox) >= MAILBOX:
+            raise UserFault("session_busy", f"{MAILBOX} messages wait already", session=self.context.session)
+        future: asyncio.Future[TurnResult] = asyncio.get_running_loop().create_future()
+        self._mailbox.append(_Request(said, future))
+        self.context.queued = len(self._mailbox) - (0 if self._turn else 1)
+        self._mail.set()
+        return Ticket(self.context.session, future)
+
+    async def interrupt(self) -> None:
+        """Stop the running turn; returns when it has ended."""
+        turn = self._turn
+        if turn is None or turn.done():
+            return
+        if not self._stopping:
+            self._stopping = True
+            turn.cancel()
+        await asyncio.wait({turn}, timeout=INTERRUPT_LIMIT_S)
+
+    async def close(self) -> None:
+        """Interrupt, drop what waits and end the task."""
+        for request in self._mailbox:
+            if not request.done.done():
+                request.done.cancel()
+        self._mailbox.clear()
+        await self.interrupt()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _serve(self) -> None:
+        clock = self.context.parts.clock
+        while True:
+            if not self._mailbox:
+                self._mail.clear()
+                idle_s = self.context.parts.settings.current().sessions.idle_minutes * 60
+                mail = asyncio.ensure_future(self._mail.wait())
+                idle = asyncio.ensure_future(clock.sleep(idle_s))
+                try:
+                    await asyncio.wait({mail, idle}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    mail.cancel()
+                    idle.cancel()
+                if not self._mailbox:
+                    self._on_idle(self)
+                    return
+            request = self._mailbox.popleft()
+            self.context.queued = len(self._mailbox)
+            self._stopping = False
+            self._turn = asyncio.create_task(self._run(request))
+            await asyncio.wait({self._turn})
+            self._turn = None
+            await self.context.log.emit(StateChanged(SessionState.IDLE, len(self._mailbox)))
+
+    async def _run(self, request: _Request) -> None:
+        context = self.context
+        context.log.turn = context.conversation.turns + 1
+        opening: list[Event] = []
+        if request.said is not None:
+            opening.append(request.said)
+            if not self._titled:
+                self._titled = True
+                title = title_of(request.said.text)
+                opening.append(SessionRenamed(title))
+                await context.parts.history.rename(context.session, title)
+        context.parts.inbox.take_undecided(context.session)
+        text = request.said.text if request.said else None
+        ending = await Turn(context, tuple(opening), text).run()
+        result = TurnResult(
+            context.session,
+            context.log.turn,
+            ending.status,
+            ending.stop,
+            ending.text,
+            ending.error,
+            context.parts.inbox.take_undecided(context.session),
+        )
+        if not request.done.done():
+            request.done.set_result(result)
+
+
+def title_of(text: str) -> str:
+    """A title made from the first line that says something; at most 60 characters."""
+    line = next((part.strip() for part in text.splitlines() if part.strip()), "")
+    return line if len(line) <= 60 else line[:59].rstrip() + "…"

@@ -1,0 +1,125 @@
+"""A session as one text: to move it (`json`), to read it (`md`), to show it (`html`)."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+from desktop_host.core.codec import JOURNAL_SCHEMA, block_to_mcp, decode, encode
+from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.events import Stamped
+from desktop_host.core.sessions import SessionOptions, SessionRow
+from desktop_host.core.transcript import AssistantEntry, Entry, ToolEntry, Transcript, UserEntry, fold
+
+FORMAT = "desktop-host-session"
+
+
+def to_json(row: SessionRow, options: SessionOptions, events: tuple[Stamped, ...]) -> str:
+    """A bundle that `from_json` reads. Holds no secrets: none are ever journaled."""
+    bundle = {
+        "format": FORMAT, "schema": JOURNAL_SCHEMA, "title": row.title, "created": row.created,
+        "options": encode(options), "events": [encode(s) for s in events],
+    }  # fmt: skip
+    return json.dumps(bundle, ensure_ascii=False, indent=1)
+
+
+def from_json(text: str, session: str) -> tuple[str, SessionOptions, tuple[Stamped, ...]]:
+    """Title, options and events of a bundle, for a session of another id.
+
+    Raises:
+        UserFault: `bad_bundle` with the place.
+    """
+    try:
+        data: Any = json.loads(text.removeprefix("\ufeff"))
+    except ValueError as error:
+        line, column = getattr(error, "lineno", 0), getattr(error, "colno", 0)
+        raise UserFault("bad_bundle", f"not JSON: {error}", line=line, column=column) from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UserFault("bad_bundle", f"this file is no {FORMAT} bundle", reason="format")
+    if not isinstance(data.get("schema"), int) or data["schema"] > JOURNAL_SCHEMA:
+        raise UserFault(
+            "bad_bundle", "the bundle is of a newer version", reason="newer", schema=str(data.get("schema"))
+        )
+    try:
+        options = decode(data["options"])
+        events = tuple(decode(e) for e in data["events"])
+    except (HostError, KeyError, TypeError, ValueError) as error:
+        raise UserFault("bad_bundle", f"the bundle is broken: {error}", reason="broken") from error
+    if not isinstance(options, SessionOptions) or not all(isinstance(e, Stamped) for e in events):
+        raise UserFault("bad_bundle", "the bundle is broken", reason="broken")
+    if not all(a.seq < b.seq for a, b in itertools.pairwise(events)):
+        raise UserFault("bad_bundle", "the events of the bundle are out of order", reason="order")
+    # Rules of another computer's person are not this person's: they are asked anew.
+    options = replace(options, rules=(), roots=())
+    return str(data.get("title") or ""), options, tuple(replace(e, session=session) for e in events)
+
+
+def transcript_of(session: str, title: str, events: tuple[Stamped, ...]) -> Transcript:
+    """The conversation behind a journal."""
+    transcript = Transcript(session=session, title=title)
+    for stamped in events:
+        transcript = fold(transcript, stamped)
+    return transcript
+
+
+def to_markdown(transcript: Transcript) -> str:
+    """The conversation as Markdown."""
+    parts = [f"# {transcript.title or transcript.session}"]
+    for entry in transcript.entries:
+        heading, body, code = _words(entry)
+        if heading:
+            parts.append(f"## {heading}")
+        if body:
+            parts.append(body)
+        for label, text in code:
+            fence = "```" if "```" not in text else "`````"
+            parts.append(f"{label}\n\n{fence}\n{text}\n{fence}")
+    return "\n\n".join(parts) + "\n"
+
+
+def to_html(transcript: Transcript) -> str:
+    """The conversation as one HTML page without scripts and without anything loaded from elsewhere."""
+    rows = []
+    for entry in transcript.entries:
+        heading, body, code = _words(entry)
+        if not heading and not body:
+            continue
+        blocks = "".join(
+            f"<p>{html.escape(label)}</p><pre><code>{html.escape(text)}</code></pre>" for label, text in code
+        )
+        rows.append(
+            f"<section><h2>{html.escape(heading)}</h2><div class=text>{html.escape(body)}</div>{blocks}</section>"
+        )
+    title = html.escape(transcript.title or transcript.session)
+    return (
+        f"<!doctype html><html><head><meta charset=utf-8><title>{title}</title><style>"
+        "body{font:16px/1.5 system-ui,sans-serif;max-width:760px;margin:2rem auto;padding:0 1rem}"
+        ".text,pre{white-space:pre-wrap;overflow-wrap:anywhere}pre{background:#8881;padding:.75rem;border-radius:6px}"
+        f"h2{{font-size:1rem}}</style></head><body><h1>{title}</h1>{''.join(rows)}</body></html>\n"
+    )
+
+
+def _words(entry: Entry) -> tuple[str, str, list[tuple[str, str]]]:
+    match entry:
+        case UserEntry(text=text, attachments=files):
+            return "User", "\n".join([text, *(f"[{f.name}]" for f in files)]).strip(), []
+        case AssistantEntry(text=text, model=model):
+            return f"Assistant ({model})" if model else "Assistant", text, []
+        case ToolEntry():
+            arguments = json.dumps(entry.arguments, ensure_ascii=False, indent=2)
+            result = "\n".join(_plain(block_to_mcp(b)) for b in entry.content)
+            outcome = entry.outcome.value if entry.outcome else "open"
+            return f"Tool {entry.server}.{entry.tool}: {outcome}", "", [("Arguments", arguments), ("Result", result)]
+        case _:
+            return "", "", []
+
+
+def _plain(block: dict[str, Any]) -> str:
+    if block["type"] == "text":
+        return str(block["text"])
+    if block["type"] in ("image", "audio"):
+        return f"[{block['type']} {block['mimeType']}, {len(block['data']) * 3 // 4:,} bytes]"
+    return json.dumps(block, ensure_ascii=False)

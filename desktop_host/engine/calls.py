@@ -1,0 +1,126 @@
+"""The tool calls of one step: all at once, each through the gate, results in the order of the calls."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from desktop_host.core.errors import HostError
+from desktop_host.core.events import ToolProgress, ToolRequested, ToolSettled, ToolStarted
+from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.messages import Outcome, Text, ToolCall
+from desktop_host.core.permissions import Effect, Verdict
+from desktop_host.core.tools import ToolSpec
+from desktop_host.engine.context import SessionContext
+from desktop_host.engine.parts import Parts
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    call: ToolCall
+    spec: ToolSpec | None
+    verdict: Verdict
+    answer: str | None = None
+    """What to answer at once, without running anything."""
+
+
+class Calls:
+    """Runs the calls of one reply of the model."""
+
+    def __init__(self, context: SessionContext, parts: Parts) -> None:
+        self._context = context
+        self._parts = parts
+        self._progress: dict[str, Progress] = {}
+        self._reported = asyncio.Event()
+
+    async def run(self, calls: tuple[ToolCall, ...]) -> None:
+        """Decide, ask where needed, run and journal every call.
+
+        A failure of one call never touches its siblings. Cancelling leaves the unsettled ones to the turn.
+        """
+        decided = [await self._decide(call) for call in calls]
+        limit = asyncio.Semaphore(self._parts.settings.current().tools.parallel)
+        pump = asyncio.create_task(self._pump())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in decided:
+                    group.create_task(self._settle(one, limit))
+        finally:
+            pump.cancel()
+            await asyncio.gather(pump, return_exceptions=True)
+
+    async def _decide(self, call: ToolCall) -> _Decided:
+        spec = self._context.table.find(call.wire_name)
+        if spec is None:
+            decided = _Decided(
+                call, None, Verdict(Effect.DENY, "unknown_tool"), self._context.table.unknown(call.wire_name)
+            )
+        elif call.problem is not None:
+            text = f"The arguments could not be read ({call.problem}); nothing was run. Send one JSON object."
+            decided = _Decided(call, spec, Verdict(Effect.DENY, "bad_arguments"), text)
+        else:
+            verdict = await self._parts.gate.decide(spec, call, self._context.rules)
+            decided = _Decided(call, spec, verdict)
+        await self._context.emit(
+            ToolRequested(
+                call.id,
+                spec.server if spec else "",
+                spec.name if spec else call.wire_name,
+                call.wire_name,
+                call.arguments,
+                decided.verdict.effect,
+                decided.verdict.reason,
+                spec.display_name if spec else call.wire_name,
+            )
+        )
+        return decided
+
+    async def _settle(self, one: _Decided, limit: asyncio.Semaphore) -> None:
+        started = self._parts.clock.monotonic()
+        try:
+            outcome = await self._outcome(one, limit)
+        except HostError as error:
+            outcome = ToolOutcome(Outcome.ERROR, (Text(error.message),))
+        except Exception:
+            _log.exception("running %s failed", one.call.wire_name)
+            outcome = ToolOutcome(Outcome.ERROR, (Text("The host failed while it ran this tool; its log says why."),))
+        took = outcome.duration_ms or (self._parts.clock.monotonic() - started) * 1000
+        await self._context.emit(ToolSettled(one.call.id, outcome.outcome, outcome.content, outcome.structured, took))
+
+    async def _outcome(self, one: _Decided, limit: asyncio.Semaphore) -> ToolOutcome:
+        if one.answer is not None or one.spec is None:
+            return ToolOutcome(Outcome.ERROR, (Text(one.answer or ""),))
+        verdict = one.verdict
+        if verdict.effect is Effect.ASK:
+            verdict, rule = await self._parts.gate.ask(self._context.session, one.spec, one.call)
+            if rule is not None:
+                await self._context.add_rule(rule)
+        if verdict.effect is not Effect.ALLOW:
+            return ToolOutcome(Outcome.DENIED)
+        async with limit:
+            await self._context.emit(ToolStarted(one.call.id))
+            return await self._parts.tools.call(
+                self._context.session,
+                one.call.id,
+                one.spec,
+                one.call.arguments,
+                verdict,
+                lambda report: self._report(one.call.id, report),
+            )
+
+    def _report(self, call_id: str, report: Progress) -> None:
+        self._progress[call_id] = report
+        self._reported.set()
+
+    async def _pump(self) -> None:
+        """Emit the newest report of each call; a chatty server cannot flood the stream."""
+        while True:
+            await self._reported.wait()
+            self._reported.clear()
+            reports, self._progress = self._progress, {}
+            for call_id, r in reports.items():
+                if call_id in self._context.conversation.unsettled:
+                    await self._context.emit(ToolProgress(call_id, r.progress, r.total, r.message))

@@ -1,0 +1,97 @@
+"""May this call run? Rules first, then the person. Any failure on the way denies."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+
+from desktop_host.core.asks import Allow, ApproveTool, Refuse
+from desktop_host.core.messages import ToolCall
+from desktop_host.core.permissions import CallFacts, Effect, Life, Rule, Scope, Verdict, decide
+from desktop_host.core.ports import Ledger
+from desktop_host.core.settings import Settings
+from desktop_host.core.tools import ToolSpec
+from desktop_host.engine.inbox import Inbox
+
+_log = logging.getLogger(__name__)
+
+
+class Gate:
+    """Decides calls and remembers what a person granted."""
+
+    def __init__(
+        self, inbox: Inbox, ledger: Ledger, settings: Callable[[], Settings], trusted: Callable[[str], bool]
+    ) -> None:
+        self._inbox = inbox
+        self._ledger = ledger
+        self._settings = settings
+        self._trusted = trusted
+
+    async def decide(self, spec: ToolSpec, call: ToolCall, session_rules: tuple[Rule, ...]) -> Verdict:
+        """The verdict of the rules, before anybody is asked."""
+        try:
+            settings = self._settings()
+            rules = [
+                *(
+                    Rule(Effect(r.effect), r.pattern, r.arguments or None, r.tool_digest or None, origin="settings")
+                    for r in settings.rules
+                ),
+                *await self._ledger.grants(),
+                *session_rules,
+            ]
+            facts = CallFacts(
+                spec.full_name, call.arguments, spec.digest, bool(spec.hints.read_only), self._trusted(spec.server)
+            )
+            return decide(facts, rules, profile_default=Effect(settings.tools.permission))
+        except Exception:
+            _log.exception("the gate failed; the call is denied")
+            return Verdict(Effect.DENY, "gate_failed")
+
+    async def ask(self, session: str, spec: ToolSpec, call: ToolCall) -> tuple[Verdict, Rule | None]:
+        """Ask the person; the rule is what holds for the rest of the session, if they said so."""
+        known = await self._ledger.known_tool(spec.full_name)
+        changed = known is not None and known[0] != spec.digest
+        ask = ApproveTool(
+            uuid.uuid4().hex,
+            session,
+            call.id,
+            spec.server,
+            spec.name,
+            call.arguments,
+            title=spec.display_name,
+            description=spec.description,
+            hints=spec.hints,
+            trusted=self._trusted(spec.server),
+            tool_digest=spec.digest,
+            changed=changed,
+            previous_description=known[1] if known and changed else None,
+        )
+        match await self._inbox.ask(ask):
+            case Allow(life=life, scope=scope, tool_digest=digest):
+                if digest not in (None, spec.digest):
+                    return Verdict(Effect.DENY, "tool_changed"), None
+                await self._ledger.remember_tool(spec.full_name, spec.digest, spec.description)
+                return Verdict(Effect.ALLOW, "person"), await self._grant(Effect.ALLOW, life, scope, spec)
+            case Refuse(life=life, scope=scope):
+                return Verdict(Effect.DENY, "person"), await self._grant(Effect.DENY, life, scope, spec)
+            case _:
+                return Verdict(Effect.DENY, "dismissed"), None
+
+    async def _grant(self, effect: Effect, life: Life, scope: Scope, spec: ToolSpec) -> Rule | None:
+        if life is Life.ONCE or scope is Scope.CALL:
+            return None
+        pattern = f"{spec.server}.*" if scope is Scope.SERVER else spec.full_name
+        digest = spec.digest if scope is Scope.TOOL and effect is Effect.ALLOW else None
+        rule = Rule(effect, escaped(pattern, scope), None, digest, life, "person")
+        if life is Life.PROFILE:
+            await self._ledger.grant(rule)
+            return None
+        return rule
+
+
+def escaped(pattern: str, scope: Scope) -> str:
+    """A glob that matches the name itself: a tool may be called `a[b]*`."""
+    if scope is Scope.SERVER:
+        return pattern
+    return "".join(f"[{c}]" if c in "*?[" else c for c in pattern)

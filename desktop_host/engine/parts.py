@@ -1,0 +1,27 @@
+"""What a session is built from: the ports and rooms that all sessions of a host share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from desktop_host.core.admin import ModelAdmin, SettingsStore
+from desktop_host.core.ports import Clock, History, Ledger, SkillSource, ToolSource
+from desktop_host.engine.bus import Bus
+from desktop_host.engine.gate import Gate
+from desktop_host.engine.inbox import Inbox
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything a session needs and does not own."""
+
+    history: History
+    ledger: Ledger
+    models: ModelAdmin
+    tools: ToolSource
+    settings: SettingsStore
+    inbox: Inbox
+    gate: Gate
+    bus: Bus
+    clock: Clock
+    skills: SkillSource | None = None

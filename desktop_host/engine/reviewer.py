@@ -1,0 +1,209 @@
+"""Servers ask a human, or the human's model, through this: sampling, elicitation, consent to URLs, roots."""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from desktop_host.core.admin import ModelAdmin
+from desktop_host.core.asks import (
+    Allow,
+    Dismiss,
+    Edited,
+    Filled,
+    FillForm,
+    OpenUrl,
+    ReviewReply,
+    ReviewSampling,
+)
+from desktop_host.core.errors import ModelFault, UserFault
+from desktop_host.core.events import UsageRecorded
+from desktop_host.core.exchange import ElicitReply, FormRequest, Origin, SamplingReply, SamplingRequest, UrlRequest
+from desktop_host.core.messages import Message, StopReason, Text, Thinking
+from desktop_host.core.models import Completed, ModelRequest, Purpose
+from desktop_host.core.ports import Clock
+from desktop_host.core.servers import SamplingPolicy
+from desktop_host.engine.forms import completed
+from desktop_host.engine.inbox import Inbox
+from desktop_host.engine.sessions import Sessions
+
+_STOP = {
+    StopReason.END: "endTurn",
+    StopReason.LENGTH: "maxTokens",
+    StopReason.STOP_SEQUENCE: "stopSequence",
+    StopReason.TOOLS: "toolUse",
+    StopReason.REFUSAL: "refusal",
+}
+
+
+@dataclass
+class _Spent:
+    """What a server's sampling used."""
+
+    day: int = 0
+    tokens: int = 0
+    recent: deque[float] = field(default_factory=deque)
+    """When it asked within the last minute, on the monotonic clock."""
+
+
+class HostReviewer:
+    """The `Reviewer` of a host."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        models: ModelAdmin,
+        sessions: Sessions,
+        clock: Clock,
+        policy: Callable[[str], SamplingPolicy],
+        default_model: Callable[[], str],
+    ) -> None:
+        self._inbox = inbox
+        self._models = models
+        self._sessions = sessions
+        self._clock = clock
+        self._policy = policy
+        self._default_model = default_model
+        self._spent: dict[str, _Spent] = {}
+        self._running: set[str] = set()
+        self._requests: dict[str, int] = {}
+
+    def roots(self, session: str | None) -> tuple[str, ...]:
+        """The folders of this session."""
+        context = self._sessions.context(session)
+        return context.options.roots if context else ()
+
+    async def elicit(self, origin: Origin, request: FormRequest | UrlRequest) -> ElicitReply:
+        """Ask the person; values of a form are completed from its defaults and checked before they leave."""
+        ask_id = uuid.uuid4().hex
+        if isinstance(request, UrlRequest):
+            url = OpenUrl(ask_id, origin.session, origin.call_id, origin.server, request.message, request.url)
+            answer = await self._inbox.ask(url)
+            return ElicitReply("accept" if isinstance(answer, Allow) else _no(answer))
+        form = FillForm(ask_id, origin.session, origin.call_id, origin.server, request.message, request.schema)
+        answer = await self._inbox.ask(form)
+        if isinstance(answer, Filled):
+            return ElicitReply("accept", completed(answer.values, request.schema))
+        return ElicitReply(_no(answer))
+
+    async def sample(self, origin: Origin, request: SamplingRequest) -> SamplingReply:
+        """Let the model answer a server: policy, rate, the person's review, the request, the reply's review.
+
+        Raises:
+            UserFault: `permission`, refused by policy, limit or person.
+        """
+        policy = self._policy(origin.server)
+        self._admit(origin.server, policy)
+        request = replace(request, max_tokens=min(request.max_tokens, policy.max_tokens))
+        ref = await self._pick(origin, request)
+        self._running.add(origin.server)
+        try:
+            if policy.mode != "allow":
+                review = ReviewSampling(uuid.uuid4().hex, origin.session, origin.call_id, origin.server, request, ref)
+                match await self._inbox.ask(review):
+                    case Allow():
+                        pass
+                    case Edited(text=text):
+                        request = replace(request, messages=_edited(request.messages, text))
+                    case _:
+                        raise UserFault("permission", "the person refused the sampling request", reason="refused")
+            reply = await self._ask(origin, request, ref)
+            if policy.mode == "allow":
+                return reply
+            back = ReviewReply(
+                uuid.uuid4().hex, origin.session, origin.call_id, origin.server, reply.blocks, reply.model
+            )
+            match await self._inbox.ask(back):
+                case Allow():
+                    return reply
+                case Edited(text=text):
+                    return replace(reply, blocks=(Text(text),))
+                case _:
+                    raise UserFault("permission", "the person kept the reply back", reason="refused")
+        finally:
+            self._running.discard(origin.server)
+
+    def _admit(self, server: str, policy: SamplingPolicy) -> None:
+        def refuse(reason: str, text: str) -> UserFault:
+            return UserFault("permission", f"sampling for {server}: {text}", server=server, reason=reason)
+
+        if policy.mode == "off":
+            raise refuse("sampling_off", "switched off")
+        if server in self._running:
+            raise refuse("sampling_depth", "another request of this server is under way")
+        spent = self._spent.setdefault(server, _Spent())
+        now, day = self._clock.monotonic(), int(self._clock.now() // 86_400)
+        if spent.day != day:
+            spent.day, spent.tokens = day, 0
+        while spent.recent and now - spent.recent[0] > 60:
+            spent.recent.popleft()
+        if len(spent.recent) >= policy.per_minute:
+            raise refuse("sampling_rate", f"more than {policy.per_minute} requests a minute")
+        if spent.tokens >= policy.daily_tokens:
+            raise refuse("sampling_budget", f"its {policy.daily_tokens} tokens of today are spent")
+        spent.recent.append(now)
+
+    async def _pick(self, origin: Origin, request: SamplingRequest) -> str:
+        """The model: the first hint that a usable model's name holds, else the chat's own."""
+        context = self._sessions.context(origin.session)
+        own = context.model_ref if context else self._default_model()
+        if request.hints:
+            ready = [e.ref for e in await self._models.entries() if e.ready]
+            for hint in request.hints:
+                for ref in (own, *ready):
+                    if hint.lower() in ref.lower():
+                        return ref
+        return own
+
+    async def _ask(self, origin: Origin, request: SamplingRequest, ref: str) -> SamplingReply:
+        model = await self._models.open(ref)
+        conversation = f"{origin.session or ''}:sampling:{origin.server}"
+        place = self._requests.get(conversation, 0)
+        self._requests[conversation] = place + 1
+        asked = ModelRequest(
+            request.messages,
+            request.system or "",
+            request.tools,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            purpose=Purpose.SAMPLING,
+            tool_choice=request.tool_choice,
+            stop=request.stop,
+            effort="low",
+            conversation=conversation,
+            step_index=place,
+        )
+        done: Completed | None = None
+        async with aclosing(model.stream(asked)) as stream:  # type: ignore[type-var]
+            async for event in stream:
+                if isinstance(event, Completed):
+                    done = event
+        if done is None:
+            raise ModelFault("stream_truncated", "the reply was cut off")
+        self._spent[origin.server].tokens += done.usage.total
+        if origin.session:
+            u = done.usage
+            await self._sessions.emit(origin.session, UsageRecorded(
+                done.model, "sampling", u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost_usd,
+            ))  # fmt: skip
+        blocks = tuple(b for b in done.message.blocks if not isinstance(b, Thinking)) or (Text(""),)
+        return SamplingReply(blocks, done.model, _STOP.get(done.stop, "endTurn"))
+
+    def spent(self, server: str) -> int:
+        """Tokens that this server's sampling used today."""
+        found = self._spent.get(server)
+        return found.tokens if found and found.day == int(self._clock.now() // 86_400) else 0
+
+
+def _no(answer: object) -> str:
+    return "cancel" if isinstance(answer, Dismiss) else "decline"
+
+
+def _edited(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
+    """The messages with the last one's text replaced."""
+    last = messages[-1]
+    others = tuple(b for b in last.blocks if not isinstance(b, Text))
+    return (*messages[:-1], Message(last.role, (Text(text), *others)))

@@ -1,0 +1,82 @@
+"""The tools of one conversation: a table that stays as it was told to the model, and the running of calls."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from desktop_host.core.codec import decode, encode
+from desktop_host.core.errors import PeerFault
+from desktop_host.core.events import ToolsChanged
+from desktop_host.core.messages import Text
+from desktop_host.core.tools import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What a model was told at the start of a conversation.
+
+    Vendors bind their reasoning to it ("preserved thinking"), so it is stored and sent the same each time.
+    """
+
+    system: str
+    tools: tuple[ToolSpec, ...]
+    result_chars: int
+
+    def to_state(self) -> dict[str, Any]:
+        """The form kept with the session."""
+        return {"system": self.system, "tools": encode(self.tools), "result_chars": self.result_chars}
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> Prefix:
+        """The prefix as it was kept.
+
+        Raises:
+            PeerFault: `bad_history`.
+        """
+        try:
+            return Prefix(state["system"], tuple(decode(state["tools"])), int(state["result_chars"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise PeerFault("bad_history", f"the kept start of the conversation is broken: {error}") from error
+
+
+class ToolTable:
+    """Wire names to tools, frozen for a conversation."""
+
+    def __init__(self, tools: tuple[ToolSpec, ...]) -> None:
+        self.tools = tools
+        self._by_wire = {t.wire_name: t for t in tools}
+
+    def find(self, wire_name: str) -> ToolSpec | None:
+        """The tool behind a name of the model's."""
+        return self._by_wire.get(wire_name)
+
+    def unknown(self, wire_name: str) -> str:
+        """What to tell a model that called a tool which does not exist."""
+        close = difflib.get_close_matches(wire_name, self._by_wire, n=3, cutoff=0.5)
+        hint = f" Did you mean: {', '.join(close)}?" if close else ""
+        return f"There is no tool named {wire_name!r}.{hint}"
+
+    def difference(self, now: tuple[ToolSpec, ...]) -> ToolsChanged | None:
+        """What `now` has that the model was not told of, or None."""
+        old = {t.full_name: t.digest for t in self.tools}
+        new = {t.full_name: t.digest for t in now}
+        added = tuple(sorted(new.keys() - old.keys()))
+        removed = tuple(sorted(old.keys() - new.keys()))
+        changed = tuple(sorted(n for n in old.keys() & new.keys() if old[n] != new[n]))
+        return ToolsChanged(added, removed, changed) if added or removed or changed else None
+
+
+def offered(tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+    """The tools a model may be told of: enabled ones, in a stable order, one of each name."""
+    seen: dict[str, ToolSpec] = {}
+    for spec in sorted(tools, key=lambda t: (t.server, t.name)):
+        if spec.enabled:
+            seen.setdefault(spec.full_name, spec)
+    return tuple(seen.values())
+
+
+def told(text: str) -> tuple[Text, ...]:
+    """Content of a result that the host itself gives."""
+    return (Text(text),)
