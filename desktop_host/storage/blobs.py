@@ -1,0 +1,171 @@
+"""Bytes by their sha256, as files of their own, and big strings moved out of the journal's rows.
+
+Files are written inside the database's write transaction: who deletes and who writes wait for each other,
+across processes, so a file is never removed under a row that has just begun to use it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from desktop_host.core.errors import KnownFault, UserFault
+
+INLINE_LIMIT = 16 * 1024
+"""Longest string (characters) that stays in a row."""
+
+_SHA = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+class Blobs:
+    """The folder of blobs. Its methods run on the database's thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, sha256: str) -> Path:
+        """Where a blob lies."""
+        return self.folder / sha256[:2] / sha256
+
+    def write(self, db: sqlite3.Connection, data: bytes, *, loose: bool = False) -> str:
+        """Keep `data`; within a write transaction. `loose`: no session uses it yet."""
+        sha = hashlib.sha256(data).hexdigest()
+        target = self.path(sha)
+        if not (target.exists() and target.stat().st_size == len(data)):
+            self._store(target, data)
+        db.execute(
+            "INSERT INTO blobs (sha256, size, loose) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET loose = max(loose, excluded.loose)",
+            (sha, len(data), int(loose)),
+        )
+        return sha
+
+    def read(self, sha256: str) -> bytes:
+        """The bytes, proved by their digest.
+
+        Raises:
+            UserFault: `not_found`, that is no digest of a kept blob.
+            KnownFault: `database_error`, the file is damaged.
+        """
+        missing = UserFault("not_found", f"there is no blob {sha256}", kind="blob", name=sha256[:80])
+        if not _SHA.fullmatch(sha256):
+            raise missing
+        path = self.path(sha256)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise missing from None
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise KnownFault(
+                "database_error", f"{path} is damaged: its digest differs", reason="blob_damaged", path=str(path)
+            )
+        return data
+
+    def use(self, db: sqlite3.Connection, owner: int, shas: Iterable[str]) -> None:
+        """Note that a session uses these blobs."""
+        for sha in shas:
+            db.execute("INSERT OR IGNORE INTO blob_uses (sha256, owner) VALUES (?, ?)", (sha, owner))
+            db.execute("UPDATE blobs SET loose = 0 WHERE sha256 = ? AND loose = 1", (sha,))
+
+    def mentioned(self, db: sqlite3.Connection, text: str) -> set[str]:
+        """The kept blobs whose digests stand in `text`."""
+        found = set(_SHA.findall(text))
+        return {s for s in found if db.execute("SELECT 1 FROM blobs WHERE sha256 = ?", (s,)).fetchone()}
+
+    def sweep(self, db: sqlite3.Connection, candidates: Iterable[str]) -> None:
+        """Remove those of `candidates` that nobody uses any more; within a write transaction."""
+        for sha in candidates:
+            unused = db.execute(
+                "SELECT 1 FROM blobs WHERE sha256 = ? AND loose = 0"
+                " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.sha256 = blobs.sha256)",
+                (sha,),
+            ).fetchone()
+            if unused:
+                # The file goes first: a row without a file is found and written anew, a file without a row is lost.
+                self.path(sha).unlink(missing_ok=True)
+                db.execute("DELETE FROM blobs WHERE sha256 = ?", (sha,))
+
+    def _store(self, target: Path, data: bytes) -> None:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def split(value: Any, path: tuple[str | int, ...] = ()) -> tuple[Any, list[tuple[list[str | int], bytes, str]]]:
+    """Take the big strings out of a JSON value.
+
+    Returns:
+        The value with empty strings in their place, and per string its path, its bytes and how they give
+        the string back (`text` or `base64`). Kept beside the value, never in it: no tool result can forge one.
+    """
+    if isinstance(value, str):
+        if len(value) <= INLINE_LIMIT:
+            return value, []
+        data, form = _bytes_of(value)
+        return "", [(list(path), data, form)]
+    parts: list[tuple[list[str | int], bytes, str]] = []
+    if isinstance(value, dict):
+        smaller: dict[str, Any] = {}
+        for key, item in value.items():
+            smaller[key], more = split(item, (*path, key))
+            parts += more
+        return smaller, parts
+    if isinstance(value, (list, tuple)):
+        items: list[Any] = []
+        for index, item in enumerate(value):
+            one, more = split(item, (*path, index))
+            items.append(one)
+            parts += more
+        return items, parts
+    return value, parts
+
+
+def join(value: Any, path: list[str | int], data: bytes, form: str) -> Any:
+    """Put one big string back; changes `value` in place and returns it (or the string, for an empty path)."""
+    text = base64.b64encode(data).decode() if form == "base64" else data.decode("utf-8", "surrogatepass")
+    if not path:
+        return text
+    inner = value
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = text
+    return value
+
+
+def _bytes_of(text: str) -> tuple[bytes, str]:
+    if len(text) % 4 == 0 and text.isascii() and " " not in text[:256]:
+        try:
+            data = base64.b64decode(text, validate=True)
+        except binascii.Error:
+            pass
+        else:
+            if base64.b64encode(data).decode() == text:
+                return data, "base64"
+    return text.encode("utf-8", "surrogatepass"), "text"

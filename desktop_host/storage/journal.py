@@ -1,0 +1,127 @@
+"""Events as rows: written with all that is derived from them, read back whole."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any
+
+from desktop_host.core.codec import decode, encode
+from desktop_host.core.errors import KnownFault, PeerFault, UserFault
+from desktop_host.core.events import AssistantSaid, Stamped, TurnEnded, TurnStarted, UserSaid
+from desktop_host.core.sessions import TurnStatus
+from desktop_host.storage import blobs as blob
+from desktop_host.storage import ledger, search
+from desktop_host.storage.lease import Leases
+
+
+def dump(value: Any) -> str:
+    """JSON as the database takes it; lone surrogates (a server may send them) are escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def one(db: sqlite3.Connection, session: str, query: str) -> Any:
+    """The one row of a session.
+
+    Raises:
+        UserFault: `not_found`.
+    """
+    row = db.execute(query, (session,)).fetchone()
+    if row is None:
+        raise UserFault("not_found", f"there is no session {session}", kind="session", name=session)
+    return row
+
+
+def owner_of(db: sqlite3.Connection, session: str) -> int:
+    """The row id of a session."""
+    return int(one(db, session, "SELECT id FROM sessions WHERE session = ?")[0])
+
+
+class Journal:
+    """The journal of all sessions. Methods run on the database's thread, within a transaction."""
+
+    def __init__(self, blobs: blob.Blobs, leases: Leases, now: Callable[[], float]) -> None:
+        self._blobs = blobs
+        self._leases = leases
+        self._now = now
+
+    def append(self, db: sqlite3.Connection, events: Sequence[Stamped]) -> None:
+        """Write events and what follows from them."""
+        for session, group in groupby(events, key=lambda s: s.session):
+            owner, last = one(db, session, "SELECT id, last_seq FROM sessions WHERE session = ?")
+            self._leases.guard(db, owner, session, self._now())
+            messages = 0
+            for stamped in group:
+                if stamped.seq <= last:
+                    raise UserFault(
+                        "session_busy", f"session {session} already has event {stamped.seq}", session=session,
+                        reason="journal_moved",
+                    )  # fmt: skip
+                last = stamped.seq
+                messages += self._append_one(db, owner, stamped)
+            db.execute(
+                "UPDATE sessions SET messages = messages + ?, last_seq = ?, updated = ? WHERE id = ?",
+                (messages, last, stamped.t, owner),
+            )
+
+    def _append_one(self, db: sqlite3.Connection, owner: int, stamped: Stamped) -> int:
+        """Write one event; returns by how many messages the conversation grew."""
+        event = stamped.event
+        value, big = blob.split(encode(event))
+        parts = [[path, self._blobs.write(db, data), form] for path, data, form in big]
+        body = dump(value)
+        row = db.execute(
+            "INSERT INTO events (owner, seq, t, turn, type, body, parts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (owner, stamped.seq, stamped.t, stamped.turn, event.type, body, dump(parts) if parts else None),
+        )
+        self._blobs.use(db, owner, {*(str(part[1]) for part in parts), *self._blobs.mentioned(db, body)})
+        ledger.record(db, owner, stamped)
+        match event:
+            case UserSaid(text=text):
+                search.index(db, row.lastrowid or 0, owner, text)
+                return 1
+            case AssistantSaid() if event.text:
+                search.index(db, row.lastrowid or 0, owner, event.text)
+                return 1
+            case TurnStarted():
+                _set_turn(db, owner, TurnStatus.OPEN)
+            case TurnEnded(status=status):
+                _set_turn(db, owner, status)
+        return 0
+
+    def page(self, db: sqlite3.Connection, session: str, after: int, limit: int) -> list[Stamped]:
+        """The next events after a seq."""
+        rows = db.execute(
+            "SELECT seq, t, turn, body, parts FROM events WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?",
+            (owner_of(db, session), after, limit),
+        )
+        return [self._event(session, *row) for row in rows]
+
+    def _event(self, session: str, seq: int, t: float, turn: int, body: str, parts: str | None) -> Stamped:
+        value = json.loads(body)
+        for path, sha, form in json.loads(parts) if parts else ():
+            try:
+                data = self._blobs.read(sha)
+            except UserFault as error:
+                raise KnownFault(
+                    "database_error", f"event {seq} of session {session} lost its blob {sha}", reason="blob_missing",
+                    path=str(self._blobs.path(sha)), session=session,
+                ) from error  # fmt: skip
+            value = blob.join(value, path, data, form)
+        try:
+            return Stamped(seq, t, session, turn, decode(value))
+        except (ValueError, TypeError, PeerFault) as error:
+            raise PeerFault(
+                "bad_history", f"event {seq} of session {session} cannot be read: {error}", session=session, seq=seq
+            ) from error
+
+
+def _set_turn(db: sqlite3.Connection, owner: int, status: TurnStatus) -> None:
+    db.execute("UPDATE sessions SET last_turn = ? WHERE id = ?", (status.value, owner))

@@ -1,0 +1,125 @@
+"""One process per session: who holds it, whether that process still lives, and the takeover if not.
+
+A process is known by where it runs (machine, boot and process-id namespace), its number and its start time,
+so a number that was given to another program is not mistaken for the holder. Where the holder runs elsewhere
+(a home on a network disk, another container) only its heartbeat can speak for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sqlite3
+import subprocess
+import sys
+import uuid
+from functools import cache
+from pathlib import Path
+
+from desktop_host.core.errors import UserFault
+
+BEAT_S = 20.0
+"""Seconds between heartbeats."""
+SILENT_S = 90.0
+"""A holder elsewhere that was silent for so long is taken for dead."""
+
+
+@cache
+def place() -> str:
+    """Where process numbers of ours mean anything."""
+    parts = [platform.node()]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with contextlib.suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)
+
+
+def started(pid: int) -> str | None:
+    """When a process of this place started, in a form that only equality is asked of; None if it does not run."""
+    if sys.platform == "linux":
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            return None
+        return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+    if sys.platform == "win32":
+        return _started_windows(pid)
+    # The environment is fixed, because the form of the time follows the language.
+    environ = {"LC_ALL": "C", "PATH": "/bin:/usr/bin"}
+    shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, env=environ)
+    return shown.stdout.strip() or None
+
+
+def _started_windows(pid: int) -> str | None:  # pragma: no cover - Windows, not run
+    import ctypes
+
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    handle = kernel.OpenProcess(0x1000, False, pid)
+    if not handle:
+        return None
+    times = [ctypes.c_ulonglong() for _ in range(4)]
+    code = ctypes.c_ulong()
+    try:
+        alive = kernel.GetExitCodeProcess(handle, ctypes.byref(code)) and code.value == 259
+        if not alive or not kernel.GetProcessTimes(handle, *(ctypes.byref(t) for t in times)):
+            return None
+    finally:
+        kernel.CloseHandle(handle)
+    return str(times[0].value)
+
+
+class Leases:
+    """The leases of one open storage. Methods run on the database's thread, within a transaction."""
+
+    def __init__(self) -> None:
+        self.holder = uuid.uuid4().hex
+        self._pid = os.getpid()
+        self._started = started(self._pid) or ""
+
+    def taken_by_other(self, db: sqlite3.Connection, owner: int, now: float) -> int | None:
+        """The process number of another live holder of this session."""
+        row = db.execute("SELECT holder, place, pid, started, beat FROM leases WHERE owner = ?", (owner,)).fetchone()
+        if row is None or row[0] == self.holder:
+            return None
+        _, where, pid, since, beat = row
+        alive = started(pid) == since if where == place() else now - beat < SILENT_S
+        return int(pid) if alive else None
+
+    def take(self, db: sqlite3.Connection, owner: int, session: str, now: float) -> None:
+        """Take a session, from a dead holder too.
+
+        Raises:
+            UserFault: `session_busy`.
+        """
+        self.guard(db, owner, session, now)
+        db.execute(
+            "INSERT OR REPLACE INTO leases (owner, holder, place, pid, started, beat) VALUES (?, ?, ?, ?, ?, ?)",
+            (owner, self.holder, place(), self._pid, self._started, now),
+        )
+
+    def guard(self, db: sqlite3.Connection, owner: int, session: str, now: float) -> None:
+        """Let nobody but the holder change a session.
+
+        Raises:
+            UserFault: `session_busy`, another live process has it.
+        """
+        pid = self.taken_by_other(db, owner, now)
+        if pid is not None:
+            raise UserFault(
+                "session_busy", f"process {pid} has session {session} open", session=session, pid=pid,
+                reason="other_process",
+            )  # fmt: skip
+
+    def drop(self, db: sqlite3.Connection, owner: int) -> None:
+        """Give a session back."""
+        db.execute("DELETE FROM leases WHERE owner = ? AND holder = ?", (owner, self.holder))
+
+    def drop_all(self, db: sqlite3.Connection) -> None:
+        """Give all sessions back."""
+        db.execute("DELETE FROM leases WHERE holder = ?", (self.holder,))
+
+    def beat(self, db: sqlite3.Connection, now: float) -> None:
+        """Tell those elsewhere that we live."""
+        db.execute("UPDATE leases SET beat = ? WHERE holder = ?", (now, self.holder))
