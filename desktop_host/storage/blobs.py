@@ -94,7 +94,8 @@ class Blobs:
                 db.execute("DELETE FROM blobs WHERE sha256 = ?", (sha,))
 
     def _store(self, target: Path, data: bytes) -> None:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        target.parent.mkdir(mode=0o700, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
         try:
             with os.fdopen(handle, "wb") as file:

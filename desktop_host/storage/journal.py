@@ -105,22 +105,24 @@ class Journal:
         return [self._event(session, *row) for row in rows]
 
     def _event(self, session: str, seq: int, t: float, turn: int, body: str, parts: str | None) -> Stamped:
-        value = json.loads(body)
-        for path, sha, form in json.loads(parts) if parts else ():
-            try:
-                data = self._blobs.read(sha)
-            except UserFault as error:
-                raise KnownFault(
-                    "database_error", f"event {seq} of session {session} lost its blob {sha}", reason="blob_missing",
-                    path=str(self._blobs.path(sha)), session=session,
-                ) from error  # fmt: skip
-            value = blob.join(value, path, data, form)
         try:
+            value = json.loads(body)
+            for path, sha, form in json.loads(parts) if parts else ():
+                value = blob.join(value, path, self._part(session, seq, sha), form)
             return Stamped(seq, t, session, turn, decode(value))
-        except (ValueError, TypeError, PeerFault) as error:
+        except (ValueError, TypeError, LookupError, PeerFault) as error:
             raise PeerFault(
                 "bad_history", f"event {seq} of session {session} cannot be read: {error}", session=session, seq=seq
             ) from error
+
+    def _part(self, session: str, seq: int, sha: str) -> bytes:
+        try:
+            return self._blobs.read(sha)
+        except UserFault as error:
+            raise KnownFault(
+                "database_error", f"event {seq} of session {session} lost its blob {sha}", reason="blob_missing",
+                path=str(self._blobs.path(sha)), session=session,
+            ) from error  # fmt: skip
 
 
 def _set_turn(db: sqlite3.Connection, owner: int, status: TurnStatus) -> None:
