@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from desktop_host.core.errors import UserFault
 from desktop_host.core.events import Event, SessionRenamed, StateChanged, UserSaid
-from desktop_host.core.sessions import SessionState
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.tickets import Ticket, TurnResult
 from desktop_host.engine.turn import Turn
@@ -36,7 +35,7 @@ class SessionActor:
         self._on_idle = on_idle
         self._mailbox: deque[_Request] = deque()
         self._mail = asyncio.Event()
-        self._turn: asyncio.Task[None] | None = None
+        self._turn: asyncio.Task[TurnResult] | None = None
         self._stopping = False
         self._task = asyncio.create_task(self._serve(), name=f"session {context.session}")
 
@@ -45,7 +44,7 @@ class SessionActor:
         """Whether a turn runs or waits."""
         return self._turn is not None or bool(self._mailbox)
 
-    def submit(self, said: UserSaid | None) -> Ticket:
+    async def submit(self, said: UserSaid | None) -> Ticket:
         """Queue a message, or (None) the resumption of the last turn.
 
         Raises:
@@ -57,6 +56,8 @@ class SessionActor:
         self._mailbox.append(_Request(said, future))
         self.context.queued = len(self._mailbox) - (0 if self._turn else 1)
         self._mail.set()
+        if self._turn is not None:
+            await self.context.log.emit(StateChanged(self.context.state, self.context.queued))
         return Ticket(self.context.session, future)
 
     async def interrupt(self) -> None:
@@ -100,10 +101,16 @@ class SessionActor:
             self._stopping = False
             self._turn = asyncio.create_task(self._run(request))
             await asyncio.wait({self._turn})
-            self._turn = None
-            await self.context.log.emit(StateChanged(SessionState.IDLE, len(self._mailbox)))
+            turn, self._turn = self._turn, None
+            if not request.done.done():
+                if turn.cancelled():
+                    request.done.cancel()
+                elif error := turn.exception():
+                    request.done.set_exception(error)
+                else:
+                    request.done.set_result(turn.result())
 
-    async def _run(self, request: _Request) -> None:
+    async def _run(self, request: _Request) -> TurnResult:
         context = self.context
         context.log.turn = context.conversation.turns + 1
         opening: list[Event] = []
@@ -117,7 +124,7 @@ class SessionActor:
         context.parts.inbox.take_undecided(context.session)
         text = request.said.text if request.said else None
         ending = await Turn(context, tuple(opening), text).run()
-        result = TurnResult(
+        return TurnResult(
             context.session,
             context.log.turn,
             ending.status,
@@ -126,8 +133,6 @@ class SessionActor:
             ending.error,
             context.parts.inbox.take_undecided(context.session),
         )
-        if not request.done.done():
-            request.done.set_result(result)
 
 
 def title_of(text: str) -> str:

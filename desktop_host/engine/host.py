@@ -171,7 +171,7 @@ class Host:
                 another process has the session; `not_found`.
         """
         event = user_said(said)
-        return (await self._sessions.actor(session)).submit(event)
+        return await (await self._sessions.actor(session)).submit(event)
 
     async def interrupt(self, session: str) -> None:
         """Stop the running turn; returns when it has ended. Queued messages stay queued."""
@@ -191,7 +191,7 @@ class Host:
         row = await self.history.row(session)
         if row.last_turn not in (TurnStatus.INTERRUPTED, TurnStatus.FAILED):
             raise UserFault("usage", "the last turn of this session is done", reason="nothing_to_resume")
-        return actor.submit(None)
+        return await actor.submit(None)
 
     async def answer(self, ask_id: str, answer: Answer) -> bool:
         """Answer an ask. False: it was answered already or is gone."""

@@ -64,8 +64,8 @@ class Inbox:
 
     async def ask(self, ask: Ask) -> Answer:
         """Raise an ask and wait for its answer. Cancelling dismisses it."""
-        await self._emit(ask.session, AskRaised(ask))
         if self._policy is not None:
+            await self._emit(ask.session, AskRaised(ask))
             answer = self._by_policy(self._policy, ask)
             if answer is None:
                 self._undecided.add(ask.session or "")
@@ -73,12 +73,12 @@ class Inbox:
             await self._emit(ask.session, AskSettled(ask.ask_id, action_of(answer), "policy"))
             return answer
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._open[ask.ask_id] = (ask, future)
+        self._open[ask.ask_id] = (ask, future)  # before it is told: the answer may come at once
         try:
+            await self._emit(ask.session, AskRaised(ask))
             answer = await future
         except asyncio.CancelledError:
-            self._open.pop(ask.ask_id, None)
-            await asyncio.shield(self._emit(ask.session, AskSettled(ask.ask_id, "dismissed", "policy")))
+            await self._emit(ask.session, AskSettled(ask.ask_id, "dismissed", "policy"))
             raise
         finally:
             self._open.pop(ask.ask_id, None)
