@@ -18,7 +18,7 @@ SHORTEST_SECRET = 4
 _VARIABLE = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 _SECRET_NAME = re.compile(
     r"(?i)(api|access|auth|private|secret|signing|client|account|encryption|service|license|webhook)[-_]?key"
-    r"|token|secret|passw(or)?d|passphrase|credential|authorization|cookie|(^|[-_])(key|pwd|pat|auth)$"
+    r"|token(?![a-z])|secret|passw(or)?d|passphrase|credential|authorization|cookie|(^|[-_])(key|pwd|pat|auth)$"
 )
 
 
