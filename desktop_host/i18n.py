@@ -9,6 +9,9 @@ from __future__ import annotations
 import gettext
 import locale
 import os
+import re
+from collections.abc import Iterable
+from string import Formatter
 from typing import Any
 
 from desktop_host.core.errors import HostError
@@ -54,14 +57,39 @@ class Translator:
         return self._catalog.ngettext(key, key + ".many", n).format_map(_Parts(params, n=n))
 
     def error(self, code: str, params: dict[str, Any], message: str = "") -> tuple[str, str]:
-        """What happened and what to do, for an error code. Falls back to `message` for an unknown code."""
-        key = f"error.{code}"
-        text = self.text(key, message=message, **{k: v for k, v in params.items() if k != "message"})
-        remedy = f"remedy.{code}"
-        return (
-            text if self.has(key) else message or code,
-            self.text(remedy, **params) if self.has(remedy) else "",
-        )
+        """What happened and what to do, for an error code. Falls back to `message` for an unknown code.
+
+        A text for the code and its `reason` or `kind` (`error.<code>.<reason>`) goes before the code's own, and
+        a remedy that the error names by its key before all others. In these texts `[…]` is left out where a `{name}` in
+        it was not given; `[a|b]` takes the first part that can be filled.
+        """
+        told = {**params, "message": message or params.get("message") or code}
+        reason = params.get("reason") or params.get("kind")
+        text = self._first((f"error.{code}.{reason}", f"error.{code}"), told)
+        named = str(params.get("remedy") or "")
+        keys = (named if named.startswith("remedy.") else "", f"remedy.{code}.{reason}", f"remedy.{code}")
+        return text or message or code, self._first(keys, told)
+
+    def _first(self, keys: Iterable[str], params: dict[str, Any]) -> str:
+        """The text of the first key that there is; empty where there is none."""
+        key = next((key for key in keys if key and self.has(key)), None)
+        return "" if key is None else _fitted(self._catalog.gettext(key), params).format_map(_Parts(params))
+
+
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+
+
+def _fitted(text: str, params: dict[str, Any]) -> str:
+    """`text` without the optional parts that cannot be filled."""
+    while found := _OPTIONAL.search(text):
+        kept = ""
+        for part in found[1].split("|"):
+            names = [name for _, name, _, _ in Formatter().parse(part) if name]
+            if all(params.get(name) not in (None, "") for name in names):
+                kept = part
+                break
+        text = text[: found.start()] + kept + text[found.end() :]
+    return text
 
 
 _current: Translator | None = None

@@ -1,0 +1,161 @@
+"""The command line face: words to a verb, the verb on an open host, its result to an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from argparse import Namespace
+from collections.abc import Callable
+from importlib import import_module
+
+from desktop_host import i18n
+from desktop_host.cli.arguments import parse
+from desktop_host.cli.context import INTERRUPTED, Run, Verb
+from desktop_host.cli.output import Output, silence, utf8
+from desktop_host.cli.profiles import ProfilesPort, profiles_verb
+from desktop_host.cli.signals import ENDING, On
+from desktop_host.core.errors import HostError
+from desktop_host.engine.host import HeadlessPolicy, HostSpec, Opener
+
+_log = logging.getLogger(__name__)
+
+_MODULES = {
+    "chat": "chat", "sessions": "sessions", "servers": "servers", "tools": "tools", "resources": "tools",
+    "prompts": "tools", "models": "models", "usage": "models", "secrets": "secrets", "settings": "settings",
+    "doctor": "settings",
+}  # fmt: skip
+"""Verb to the module of this room that does it; imported when asked for."""
+
+__all__ = ["parse", "run"]
+
+
+def run(
+    argv: list[str],
+    opener: Opener,
+    *,
+    profiles: ProfilesPort | None = None,
+    knowledge: Callable[[Namespace], int] | None = None,
+    demo: Callable[[Namespace], int] | None = None,
+) -> int:
+    """Do what the command line says and return its exit code.
+
+    Args:
+        argv: the words without the program's name.
+        opener: opens a host.
+        profiles: where profiles are kept, for the verb `profiles`.
+        knowledge: runs the bundled knowledge server; None: this room starts it.
+        demo: the main job in one command.
+    """
+    utf8()
+    try:
+        ns = parse(argv)
+    except HostError as error:
+        words = argv[: argv.index("--")] if "--" in argv else argv
+        return _failed(Output("--json" in words), error)
+    out = Output(ns.json)
+    i18n.install(ns.lang or "system")
+    try:
+        if ns.verb == "demo":
+            if demo is None:
+                raise HostError("bug", "this build has no demo")
+            return demo(ns)
+        if ns.verb == "knowledge":
+            from desktop_host.cli.knowledge import serve
+
+            return (knowledge or serve)(ns)
+        with asyncio.Runner() as runner:
+            if ns.verb == "profiles":
+                return runner.run(profiles_verb(ns, out, profiles))
+            return runner.run(_hosted(ns, out, opener))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        silence()
+        return 1
+    except BaseExceptionGroup as group:
+        return _grouped(out, group)
+    except HostError as error:
+        return _failed(out, error)
+    except Exception as error:
+        return _crashed(out, error)
+
+
+async def _hosted(ns: Namespace, out: Output, opener: Opener) -> int:
+    """Open the host and do the verb on it."""
+    task = asyncio.current_task()
+    assert task is not None
+    with On(ENDING, task.cancel):
+        try:
+            async with opener(host_spec(ns)) as host:
+                if ns.lang is None:
+                    i18n.install(host.settings.current().general.language)
+                return await verb_of(ns)(Run(ns, host, out))
+        except asyncio.CancelledError:
+            return INTERRUPTED
+
+
+def host_spec(ns: Namespace) -> HostSpec:
+    """What to open for a verb. Where nobody watches, what no policy covers is refused.
+
+    Raises:
+        UserFault: an answers file that cannot be read.
+    """
+    from desktop_host.cli.options import expanded, read_answers
+
+    if ns.verb is None:
+        return HostSpec(expanded(ns.home), ns.profile)
+    if not hasattr(ns, "mcp_config"):
+        return HostSpec(expanded(ns.home), ns.profile, HeadlessPolicy())
+    return HostSpec(
+        home=expanded(ns.home),
+        profile=ns.profile,
+        headless=HeadlessPolicy(read_answers(ns.answers) if ns.answers else (), frozenset(ns.allow_sampling)),
+        mcp_config=tuple(path for name in ns.mcp_config if (path := expanded(name))),
+        with_profile_servers=ns.with_profile_servers or not ns.mcp_config,
+        skill_folders=tuple(path for name in ns.skills if (path := expanded(name))),
+    )
+
+
+def verb_of(ns: Namespace) -> Verb:
+    """The function of a verb."""
+    if ns.verb is None:
+        from desktop_host.cli.interactive import converse
+
+        return converse
+    module = import_module(f"desktop_host.cli.{_MODULES[ns.verb]}")
+    verb: Verb = module.VERBS[(ns.verb, ns.action)]
+    return verb
+
+
+def _failed(out: Output, error: HostError) -> int:
+    try:
+        out.error(error)
+    except BrokenPipeError:
+        silence()
+    return error.exit_code
+
+
+def _grouped(out: Output, group: BaseExceptionGroup[BaseException]) -> int:
+    """The one thing that a person should hear of several failures: a named one before a bug."""
+    leaves = list(_leaves(group))
+    for error in leaves:
+        if isinstance(error, HostError):
+            return _failed(out, error)
+    if any(isinstance(error, BrokenPipeError) for error in leaves):
+        silence()
+        return 1
+    if all(isinstance(error, KeyboardInterrupt | asyncio.CancelledError) for error in leaves):
+        return INTERRUPTED
+    return _crashed(out, group)
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found
+
+
+def _crashed(out: Output, error: BaseException) -> int:
+    _log.error("the command line failed", exc_info=error)
+    return _failed(out, HostError("bug", f"{type(error).__name__}: {error}"))

@@ -1,0 +1,69 @@
+"""The verb `profiles`: the tenants below one home."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+from desktop_host.cli.output import Output
+from desktop_host.core.errors import HostError, UserFault
+from desktop_host.i18n import tr
+
+
+class ProfilesPort(Protocol):
+    """Where profiles are kept. Blocking; called off the loop."""
+
+    def names(self) -> tuple[str, ...]:
+        """The profiles there are, sorted."""
+        ...
+
+    def create(self, name: str) -> None:
+        """Make a profile.
+
+        Raises:
+            UserFault: `usage`, a bad name or one that is taken.
+        """
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a profile with all it holds.
+
+        Raises:
+            UserFault: `not_found`; `session_busy`, a host has it open.
+        """
+        ...
+
+
+ProfilesVerb: TypeAlias = Callable[[Namespace, Output, ProfilesPort], Awaitable[int]]
+
+
+async def _list(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
+    for name in await asyncio.to_thread(profiles.names):
+        out.item({"name": name}, name)
+    return 0
+
+
+async def _create(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
+    await asyncio.to_thread(profiles.create, ns.name)
+    out.item({"name": ns.name}, tr("cli.profiles.created", name=ns.name))
+    return 0
+
+
+async def _delete(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
+    if ns.name not in await asyncio.to_thread(profiles.names):
+        raise UserFault("not_found", f"there is no profile {ns.name!r}", reason="profile", name=ns.name)
+    await asyncio.to_thread(profiles.delete, ns.name)
+    out.item({"name": ns.name, "removed": True}, tr("cli.profiles.deleted", name=ns.name))
+    return 0
+
+
+VERBS: dict[str, ProfilesVerb] = {"list": _list, "create": _create, "delete": _delete}
+
+
+async def profiles_verb(ns: Namespace, out: Output, profiles: ProfilesPort | None) -> int:
+    """Do a verb of `profiles`; it opens no host."""
+    if profiles is None:
+        raise HostError("bug", "no place of profiles was given to the command line")
+    return await VERBS[ns.action](ns, out, profiles)

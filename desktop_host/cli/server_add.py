@@ -1,0 +1,102 @@
+"""`servers add`: words to a configuration, secrets from standard input to the vault."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import Namespace
+
+from desktop_host.cli.context import Run, folder
+from desktop_host.core.errors import UserFault
+from desktop_host.core.servers import Http, Launch, Protocol, ServerConfig, ServerScope, Sse, Stdio
+from desktop_host.core.tools import ALIAS
+from desktop_host.core.values import FrozenDict
+from desktop_host.i18n import tr
+
+
+async def add(run: Run) -> int:
+    """Add a server to the profile; nothing is started."""
+    from desktop_host.cli.servers import told
+
+    ns = run.ns
+    _check(ns)
+    if any(config.name == ns.name for config in run.host.servers.configs()):
+        raise UserFault("bad_config", f"a server of the name {ns.name!r} is there already", reason="name_taken",
+                        server=ns.name)  # fmt: skip
+    values: dict[str, str] = {}
+    secrets: dict[str, str] = {}
+    for _option, key, value in ns.pairs or ():
+        if value == "-":
+            name = f"{ns.name}/{key}"
+            secrets[name] = await run.stdin.secret(key)
+            value = f"${{keyring:{name}}}"
+        values[key] = value
+    kept = _plain_secrets(run, ns, values)
+    for name, value in kept.items():
+        run.out.note(tr("cli.servers.secret_kept", name=name))
+        secrets[name] = value
+    config = ServerConfig(
+        name=ns.name, launch=_launch(ns, values), protocol=Protocol(ns.protocol), scope=ServerScope(ns.scope)
+    )
+    added = await run.host.servers.add(config, FrozenDict(secrets))
+    told(run, added.name)
+    return 0
+
+
+def _check(ns: Namespace) -> None:
+    """Refuse words that do not fit together, before anything is read or kept."""
+    if not ALIAS.fullmatch(ns.name) or ns.name == "host":
+        raise UserFault(
+            "bad_config", f"{ns.name!r} is no name for a server: 1 to 32 of a-z, 0-9 and -, and not host",
+            reason="bad_name", server=ns.name,
+        )  # fmt: skip
+    options = {option for option, _key, _value in ns.pairs or ()}
+    if ns.command:
+        if ns.url is not None:
+            raise UserFault("usage", f"both a URL ({ns.url}) and a command were given", reason="url_and_command")
+        if "header" in options or ns.transport:
+            raise UserFault("usage", "--header and --transport are for a URL, not for a command",
+                            reason="not_for_command", options="--header, --transport")  # fmt: skip
+        return
+    if ns.url is None:
+        raise UserFault("usage", "servers add needs a URL, or a command after --", reason="no_target")
+    if not re.match(r"https?://[^/\s]+", ns.url):
+        raise UserFault("usage", f"{ns.url!r} is no http(s) URL; a command stands after --", reason="not_a_url",
+                        url=ns.url)  # fmt: skip
+    if "env" in options or ns.cwd:
+        raise UserFault("usage", "--env and --cwd are for a command, not for a URL", reason="not_for_url",
+                        options="--env, --cwd")  # fmt: skip
+    if ns.scope == "call" and ns.transport == "sse":
+        raise UserFault("usage", "--scope call is for Streamable HTTP", reason="scope_call")
+
+
+def _launch(ns: Namespace, values: dict[str, str]) -> Launch:
+    if ns.command:
+        cwd = None if ns.cwd is None else str(folder(ns.cwd, "--cwd"))
+        return Stdio(ns.command[0], tuple(ns.command[1:]), FrozenDict(values), cwd)
+    return (Sse if ns.transport == "sse" else Http)(ns.url, FrozenDict(values))
+
+
+def _plain_secrets(run: Run, ns: Namespace, values: dict[str, str]) -> dict[str, str]:
+    """Move values that look like secrets out of `values`; returns them by the vault's name."""
+    if not values:
+        return {}
+    entry = {"command": ns.command[0], "args": ns.command[1:], "env": values} if ns.command else {
+        "url": ns.url, "headers": values,
+    }  # fmt: skip
+    (found,) = run.host.servers.parse(json.dumps({"mcpServers": {ns.name: entry}}))
+    launch = found.config.launch
+    seen = launch.env if isinstance(launch, Stdio) else launch.headers
+    moved: dict[str, str] = {}
+    for key, value in values.items():
+        reference = seen.get(key, value)
+        name = _vault_name(reference)
+        if reference != value and name in found.secrets:
+            moved[name] = found.secrets[name]
+            values[key] = reference
+    return moved
+
+
+def _vault_name(reference: str) -> str:
+    found = re.search(r"\$\{keyring:([^}]+)\}", reference)
+    return found[1] if found else ""

@@ -1,0 +1,89 @@
+"""The verbs `settings` and `doctor`: what is set, what may be set, and whether all is well."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from desktop_host.cli.context import Run, Verb
+from desktop_host.core import settings as core
+from desktop_host.i18n import Translator, current, tr
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+async def _get(run: Run) -> int:
+    settings = run.host.settings.current()
+    if run.ns.key is not None:
+        value = core.get(settings, run.ns.key)
+        run.out.item({"key": run.ns.key, "value": value}, _shown(value))
+        return 0
+    for spec in core.schema():
+        value = core.get(settings, spec.key)
+        run.out.item({"key": spec.key, "value": value}, f"{spec.key} = {_shown(value)}")
+    for key, values in (("endpoints", settings.endpoints), ("rules", settings.rules)):
+        listed = [asdict(value) for value in values]
+        run.out.item({"key": key, "value": listed}, f"{key} = {_shown(listed)}")
+    return 0
+
+
+async def _set(run: Run) -> int:
+    key = run.ns.key
+    settings = await run.host.settings.set(key, run.ns.value)
+    value = core.get(settings, key)
+    run.out.item({"key": key, "value": value}, f"{key} = {_shown(value)}")
+    return 0
+
+
+async def _schema(run: Run) -> int:
+    for spec in core.schema():
+        allowed = ", ".join(spec.choices) or ("{:g} - {:g}".format(*spec.range) if spec.range else spec.type.__name__)
+        label = f"settings.{spec.key}"
+        run.out.item(
+            {
+                "key": spec.key, "type": spec.type.__name__, "default": spec.default, "widget": spec.widget,
+                "choices": list(spec.choices), "range": list(spec.range) if spec.range else None,
+                "label": _english(label),
+            },
+            f"{spec.key} ({allowed}) = {_shown(spec.default)}"
+            + (f"  {tr(label)}" if current().has(label) else ""),
+        )  # fmt: skip
+    return 0
+
+
+def _english(key: str) -> str | None:
+    language = Translator("en")
+    return language.text(key) if language.has(key) else None
+
+
+async def _doctor(run: Run) -> int:
+    """Every health check; exit 1 if one is not well."""
+    well = True
+    english = Translator("en")
+    for check in await run.host.doctor():
+        ok = bool(check.get("ok"))
+        well = well and ok
+        name, remedy = str(check.get("check", "")), check.get("remedy") or None
+        label = f"doctor.{name}"
+        text = f"{'✓' if ok else '✗'} {tr(label) if current().has(label) else name}: {check.get('detail') or ''}"
+        if remedy and not ok:
+            text += f"\n  {tr(remedy) if current().has(remedy) else remedy}"
+        run.out.item(
+            {
+                "check": name, "ok": ok, "detail": check.get("detail"),
+                "remedy": english.text(remedy) if remedy and english.has(remedy) else remedy,
+            },
+            text.rstrip(": "),
+        )  # fmt: skip
+    return 0 if well else 1
+
+
+VERBS: dict[tuple[str, str | None], Verb] = {
+    ("settings", "get"): _get,
+    ("settings", "set"): _set,
+    ("settings", "schema"): _schema,
+    ("doctor", None): _doctor,
+}
