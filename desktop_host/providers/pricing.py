@@ -1,0 +1,82 @@
+"""What an answer cost: prices by a table that ships with the host, loaded when first needed, in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from desktop_host.core.models import Completed, ModelEvent, ModelRequest, Usage
+from desktop_host.core.ports import ChatModel
+from desktop_host.providers.clients import is_loopback, vendor_of
+from desktop_host.providers.retry import streaming
+
+
+def cost_of(model: str, usage: Usage, base_url: str) -> float | None:
+    """US dollars of a request; 0 on loopback, None where no price is known. Blocking: about a second at first."""
+    if is_loopback(base_url):
+        return 0.0
+    prices: Any = importlib.import_module("genai_prices")
+    counted = prices.Usage(
+        input_tokens=usage.input + usage.cache_read + usage.cache_write, output_tokens=usage.output,
+        cache_read_tokens=usage.cache_read, cache_write_tokens=usage.cache_write,
+    )  # fmt: skip
+    try:
+        found = prices.calc_price(counted, model, **_place(base_url))
+    except LookupError:
+        return None
+    return float(found.total_price)
+
+
+def window_of(model: str, base_url: str) -> int | None:
+    """Context window in tokens by the same table; None where it is not known. Blocking like `cost_of`."""
+    if is_loopback(base_url):
+        return None
+    prices: Any = importlib.import_module("genai_prices")
+    try:
+        found = prices.calc_price(prices.Usage(input_tokens=1, output_tokens=1), model, **_place(base_url))
+    except LookupError:
+        return None
+    window = found.model.context_window
+    return int(window) if window else None
+
+
+def _place(base_url: str) -> dict[str, str]:
+    vendor = vendor_of(base_url)
+    return {"provider_id": vendor} if vendor else {"provider_api_url": base_url}
+
+
+class Priced:
+    """A `ChatModel` that fills in the cost of each answer."""
+
+    def __init__(self, model: ChatModel, name: str, base_url: str) -> None:
+        """Wrap a model.
+
+        Args:
+            model: the model that answers.
+            name: its name, for the price where the answer does not say one that is known.
+            base_url: where it answers.
+        """
+        self._model = model
+        self._name = name
+        self._base_url = base_url
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Answer one request."""
+        async with streaming(self._model, request) as events:
+            async for event in events:
+                if isinstance(event, Completed) and event.usage.cost_usd is None:
+                    cost = await self._cost(event)
+                    event = replace(event, usage=event.usage.priced(cost))
+                yield event
+
+    async def _cost(self, event: Completed) -> float | None:
+        if is_loopback(self._base_url):
+            return 0.0
+        for name in dict.fromkeys((event.model, self._name)):
+            cost = await asyncio.to_thread(cost_of, name, event.usage, self._base_url)
+            if cost is not None:
+                return cost
+        return None
