@@ -1,0 +1,73 @@
+"""Arguments against the tool's own schema, before anything is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from typing import Any
+
+from desktop_host.core.tools import ToolSpec
+from desktop_host.core.values import FrozenDict, thaw
+
+SHOWN_ERRORS = 5
+SHOWN_SCHEMA = 2_000
+"""Characters of the right form that the answer quotes."""
+
+
+class ArgumentCheck:
+    """Compiled validators, one per tool. JSON Schema 2020-12 unless `$schema` says otherwise; nothing is fetched."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[str, tuple[FrozenDict, Any]] = {}
+
+    async def problem(self, spec: ToolSpec, arguments: FrozenDict) -> str | None:
+        """What is wrong with the arguments and what they should be; None if they fit.
+
+        A schema that is broken itself, or points at something outside it, cannot judge: the server will.
+        """
+        validator = await self._validator(spec)
+        if validator is None:
+            return None
+        from referencing.exceptions import Unresolvable
+
+        try:
+            errors = sorted(validator.iter_errors(thaw(arguments)), key=lambda e: list(map(str, e.absolute_path)))
+        except (Unresolvable, RecursionError):
+            return None
+        if not errors:
+            return None
+        told = "\n".join(f"- {_place(e)}: {_clip(e.message, 300)}" for e in errors[:SHOWN_ERRORS])
+        more = f"\n- and {len(errors) - SHOWN_ERRORS} more" if len(errors) > SHOWN_ERRORS else ""
+        form = _clip(json.dumps(spec.input_schema, ensure_ascii=False), SHOWN_SCHEMA)
+        return (
+            f"The arguments do not fit the schema of {spec.name!r}; nothing was sent to the server.\n{told}{more}\n"
+            f"The arguments must match this JSON Schema: {form}"
+        )
+
+    async def _validator(self, spec: ToolSpec) -> Any:
+        known = self._compiled.get(spec.full_name)
+        if known is not None and known[0] is spec.input_schema:
+            return known[1]
+        validators = await asyncio.to_thread(importlib.import_module, "jsonschema.validators")
+        exceptions = importlib.import_module("jsonschema.exceptions")
+        referencing = importlib.import_module("referencing")
+        schema = thaw(spec.input_schema)
+        cls = validators.validator_for(schema, default=validators.Draft202012Validator)
+        validator: Any = None
+        try:
+            cls.check_schema(schema)
+            validator = cls(schema, registry=referencing.Registry())
+        except (exceptions.SchemaError, RecursionError):
+            validator = None
+        self._compiled[spec.full_name] = (spec.input_schema, validator)
+        return validator
+
+
+def _place(error: Any) -> str:
+    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
+    return f"${path}"
+
+
+def _clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -1,0 +1,155 @@
+"""What a server may ask of the host: answered by the `Reviewer`, for a session that is known and never guessed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mcp_types as T
+from mcp.client import ClientRequestContext
+
+from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.exchange import FormRequest, SamplingReply, SamplingRequest, UrlRequest
+from desktop_host.core.messages import ContentBlock, Text, ToolCall
+from desktop_host.core.values import freeze, thaw
+from desktop_host.servers import translate
+from desktop_host.servers.wiring import Floor, Wiring
+
+REFUSED = -1
+"""The protocol's code for a sampling request that a person refused."""
+UNKNOWN_CALLER = "the host cannot tell which conversation asks: several calls are running, or none"
+
+_log = logging.getLogger(__name__)
+
+
+class Callbacks:
+    """The callbacks of one connection. None of them raises: that would cost the call more than the answer."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        floor: Floor,
+        list_changed: Callable[[str], None],
+        updated: Callable[[str], None],
+    ) -> None:
+        self._wiring, self._floor = wiring, floor
+        self._list_changed, self._updated = list_changed, updated
+
+    async def sampling(
+        self, context: ClientRequestContext, params: T.CreateMessageRequestParams
+    ) -> T.CreateMessageResult | T.CreateMessageResultWithTools | T.ErrorData:
+        """The server asks the host's model."""
+        if self._wiring.config.sampling.mode == "off":
+            return T.ErrorData(code=REFUSED, message="sampling is switched off for this server")
+        origin = self._floor.origin()
+        if origin is None:
+            return T.ErrorData(code=REFUSED, message=UNKNOWN_CALLER)
+        try:
+            with self._floor.asking():
+                reply = await self._wiring.reviewer.sample(origin, sampling_request(self._floor.server, params))
+            return sampling_result(reply)
+        except HostError as error:
+            self._note("sampling", error)
+            code = REFUSED if isinstance(error, UserFault) or error.exit_code in (3, 4) else T.INTERNAL_ERROR
+            return T.ErrorData(code=code, message=f"the request was refused: {error.code}")
+        except Exception:
+            return self._bug("sampling")
+
+    async def elicitation(
+        self, context: ClientRequestContext, params: T.ElicitRequestFormParams | T.ElicitRequestURLParams
+    ) -> T.ElicitResult | T.ErrorData:
+        """The server asks the person."""
+        origin = self._floor.origin()
+        if origin is None:
+            return T.ErrorData(code=T.INVALID_REQUEST, message=UNKNOWN_CALLER)
+        asked: FormRequest | UrlRequest
+        if isinstance(params, T.ElicitRequestURLParams):
+            asked = UrlRequest(params.message, params.url, params.elicitation_id)
+        else:
+            asked = FormRequest(params.message, freeze(params.requested_schema))
+        try:
+            with self._floor.asking():
+                reply = await self._wiring.reviewer.elicit(origin, asked)
+        except HostError as error:
+            self._note("elicitation", error)
+            return T.ElicitResult(action="cancel")
+        except Exception:
+            return self._bug("elicitation")
+        if reply.action != "accept":
+            return T.ElicitResult(action="decline" if reply.action == "decline" else "cancel")
+        content = thaw(reply.content) if reply.content is not None and isinstance(asked, FormRequest) else None
+        return T.ElicitResult(action="accept", content=content)
+
+    async def roots(self, context: ClientRequestContext) -> T.ListRootsResult | T.ErrorData:
+        """The server asks which folders it may know of."""
+        origin = self._floor.origin()
+        try:
+            folders = self._wiring.reviewer.roots(origin.session if origin else self._floor.session)
+        except Exception:
+            return self._bug("roots")
+        made = [T.Root.model_validate({"uri": Path(f).as_uri(), "name": Path(f).name or f}) for f in folders]
+        return T.ListRootsResult(roots=made)
+
+    async def logging(self, params: T.LoggingMessageNotificationParams) -> None:
+        """A line for the server's log."""
+        data: Any = params.data
+        text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
+        self._wiring.log.add("message", f"{params.logger}: {text}" if params.logger else text, params.level)
+
+    async def message(self, message: Any) -> None:
+        """Changed lists, updated resources, lines that were no message."""
+        match message:
+            case T.ToolListChangedNotification():
+                self._list_changed("tools")
+            case T.ResourceListChangedNotification():
+                self._list_changed("resources")
+            case T.PromptListChangedNotification():
+                self._list_changed("prompts")
+            case T.ResourceUpdatedNotification(params=params):
+                self._updated(params.uri)
+            case Exception():
+                self._wiring.log.add("stdout", f"not a message: {str(message)[:500]}", "warning")
+
+    def _note(self, what: str, error: HostError) -> None:
+        self._wiring.log.add("host", f"{what} refused: {error.code}", "info")
+
+    def _bug(self, what: str) -> T.ErrorData:
+        _log.exception("%s of %s failed", what, self._floor.server)
+        self._wiring.log.add("host", f"{what} failed inside the host; see its log", "error")
+        return T.ErrorData(code=T.INTERNAL_ERROR, message=f"{what} failed inside the host")
+
+
+def sampling_request(server: str, params: T.CreateMessageRequestParams) -> SamplingRequest:
+    """The request in the host's words. What it says of other servers' context is not granted."""
+    raw = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    wanted = raw.get("modelPreferences") or {}
+    return SamplingRequest(
+        messages=tuple(translate.message(m) for m in raw["messages"]),
+        max_tokens=params.max_tokens,
+        system=params.system_prompt,
+        temperature=params.temperature,
+        stop=tuple(params.stop_sequences or ()),
+        hints=tuple(h["name"] for h in wanted.get("hints") or () if h.get("name")),
+        cost_priority=wanted.get("costPriority"),
+        speed_priority=wanted.get("speedPriority"),
+        intelligence_priority=wanted.get("intelligencePriority"),
+        tools=tuple(translate.tool_spec(server, t) for t in raw.get("tools") or ()),
+        tool_choice=(raw.get("toolChoice") or {}).get("mode") or "auto",
+    )
+
+
+def sampling_result(reply: SamplingReply) -> T.CreateMessageResult | T.CreateMessageResultWithTools:
+    """The reply in the protocol's words: one block where that is enough, a list where tools are called."""
+    shown: tuple[ContentBlock, ...] = reply.blocks
+    body = {"role": "assistant", "model": reply.model, "stopReason": reply.stop}
+    if not any(isinstance(b, ToolCall) for b in shown):
+        texts = [b.text for b in shown if isinstance(b, Text)]
+        other = [b for b in shown if not isinstance(b, Text)]
+        only = translate.wire_block(other[0]) if other and not texts else None
+        body["content"] = only or {"type": "text", "text": "\n\n".join(texts)}  # type: ignore[assignment]
+        return T.CreateMessageResult.model_validate(body, by_name=False)
+    listed = [w for b in shown if (w := translate.wire_block(b)) is not None]
+    return T.CreateMessageResultWithTools.model_validate({**body, "content": listed}, by_name=False)

@@ -1,0 +1,204 @@
+"""One tool call over a connection: its deadline, its cancellation, and an outcome for whatever happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import mcp_types as T
+from mcp import InputRequiredRoundsExceededError, MCPError, UrlElicitationRequiredError
+from pydantic import ValidationError
+
+from desktop_host.core.errors import HostError, KnownFault, PeerFault, UserFault
+from desktop_host.core.exchange import Origin, Progress, ToolOutcome, UrlRequest
+from desktop_host.core.messages import Outcome, Text
+from desktop_host.core.values import FrozenDict, freeze, thaw
+from desktop_host.servers import translate
+from desktop_host.servers.connection import Connection
+from desktop_host.servers.failure import main_leaf
+from desktop_host.servers.http import HTTP_FAILED
+from desktop_host.servers.tap import WHOLE
+from desktop_host.servers.wiring import CALLING, CallInFlight, Deadline
+
+RESOURCE_NOT_FOUND = -32002
+"""The older code for a resource that is not there."""
+
+
+class SessionLost(Exception):
+    """The server no longer knows our MCP session, so the call did not run: connect anew and send it again."""
+
+
+class ServerGone(Exception):
+    """The server ended, or could not be reached, while the call was open."""
+
+
+def failed(code: str, text: str, *, outcome: Outcome = Outcome.ERROR, duration_ms: float = 0.0) -> ToolOutcome:
+    """An outcome that the host makes; `raw` tells the code."""
+    return ToolOutcome(outcome, (Text(text),), None, duration_ms, FrozenDict({"host_error": code}))
+
+
+async def within_deadline(
+    connection: Connection,
+    work: Callable[[Deadline], Awaitable[Any]],
+    *,
+    session: str | None,
+    call_id: str | None,
+) -> Any:
+    """Run one request that may take long; the connection's callbacks know on whose behalf it runs.
+
+    Raises:
+        TimeoutError: the deadline passed; the request was cancelled on the wire.
+    """
+    call = CallInFlight(connection.floor, session, call_id, Deadline(connection.wiring.config.timeouts))
+    connection.floor.calls.add(call)
+    token = CALLING.set(call)
+    try:
+        async with call.deadline.timer:
+            call.running = True
+            if connection.floor.asks:
+                call.deadline.hold(True)
+            return await work(call.deadline)
+    finally:
+        call.running = False
+        CALLING.reset(token)
+        connection.floor.calls.discard(call)
+
+
+async def call_tool(
+    connection: Connection,
+    tool: str,
+    arguments: FrozenDict,
+    *,
+    session: str | None,
+    call_id: str | None,
+    progress: Callable[[Progress], None] | None,
+) -> ToolOutcome:
+    """Send `tools/call` and wait for its end.
+
+    Raises:
+        SessionLost: send it again over a new connection.
+    """
+    started = time.perf_counter()
+    name = connection.wiring.config.name
+    report, open_ = progress, True
+
+    def took() -> float:
+        return (time.perf_counter() - started) * 1000
+
+    async def send(deadline: Deadline) -> Any:
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            if open_:  # It may still come after the result.
+                deadline.touch()
+                if report is not None:
+                    report(Progress(progress, total, message))
+
+        client = connection.client
+        try:
+            return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress)
+        except MCPError as error:
+            if error.code != T.URL_ELICITATION_REQUIRED or not await _urls_opened(connection, error, session, call_id):
+                raise
+            return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress)
+
+    try:
+        result = await within_deadline(connection, send, session=session, call_id=call_id)
+    except TimeoutError:
+        limits = connection.wiring.config.timeouts
+        told = (
+            f"{name} gave no sign of life for {limits.call_s:g} s (at most {limits.call_max_s:g} s in all); cancelled"
+        )
+        return failed("tool_timed_out", told, outcome=Outcome.TIMED_OUT, duration_ms=took())
+    except HostError as error:
+        return failed(error.code, error.message, duration_ms=took())
+    except (MCPError, ValidationError, RuntimeError, BaseExceptionGroup) as raised:
+        return _explained(connection, main_leaf(raised), took())
+    finally:
+        open_ = False
+    whole = (result.meta or {}).get(WHOLE)
+    if not isinstance(whole, dict):
+        return failed(
+            "protocol_error", f"{name} answered {tool!r} with something that is no result", duration_ms=took()
+        )
+    return translate.tool_outcome(whole, took())
+
+
+async def ask(connection: Connection, what: str, send: Callable[[Connection], Awaitable[Any]]) -> dict[str, Any]:
+    """Run a read (a resource, a prompt) and return its whole result.
+
+    Raises:
+        UserFault: `not_found`.
+        PeerFault: the server refused or broke the protocol.
+        KnownFault: `tool_timed_out`.
+        SessionLost, ServerGone: see `call_tool`.
+    """
+    name = connection.wiring.config.name
+
+    async def work(_deadline: Deadline) -> Any:
+        return await send(connection)
+
+    try:
+        result = await within_deadline(connection, work, session=connection.floor.session, call_id=None)
+    except TimeoutError as error:
+        raise KnownFault("tool_timed_out", f"{name} did not answer in time for {what!r}", server=name) from error
+    except (MCPError, ValidationError, RuntimeError, BaseExceptionGroup) as raised:
+        leaf = main_leaf(raised)
+        if isinstance(leaf, MCPError) and leaf.code in (T.INVALID_PARAMS, RESOURCE_NOT_FOUND):
+            raise UserFault("not_found", f"{name}: {leaf.message}", server=name, name=what) from leaf
+        outcome = _explained(connection, leaf, 0.0)
+        told = " ".join(b.text for b in outcome.content if isinstance(b, Text))
+        raise PeerFault("protocol_error", told, server=name) from leaf
+    whole = (result.meta or {}).get(WHOLE)
+    if not isinstance(whole, dict):
+        raise PeerFault("protocol_error", f"{name} answered {what!r} with something that is no result", server=name)
+    return whole
+
+
+def _explained(connection: Connection, error: BaseException, took: float) -> ToolOutcome:
+    """An outcome for what went wrong on the wire.
+
+    Raises:
+        SessionLost: see `call_tool`.
+        ServerGone: the server is gone or out of reach.
+    """
+    name, redact = connection.wiring.config.name, connection.wiring.redact
+    if isinstance(error, MCPError):
+        if connection.facts.session_lost and "session" in error.message.lower():
+            raise SessionLost from error
+        gone = connection.gone.is_set() or (error.code == T.CONNECTION_CLOSED and error.message == "Connection closed")
+        if gone or (error.code == HTTP_FAILED and connection.facts.unreachable):
+            raise ServerGone(error.message) from error
+        text = redact(f"{error.message} (code {error.code})")
+        if "no back-channel" in error.message or "back-channel" in error.message:
+            text += ". The server asks the host in the way of the older protocol: set its protocol to legacy."
+        return ToolOutcome(
+            Outcome.ERROR,
+            (Text(f"{name} refused the call: {text}"),),
+            None,
+            took,
+            freeze({"error": {"code": error.code, "message": redact(error.message)}}),
+        )
+    if isinstance(error, InputRequiredRoundsExceededError):
+        return failed("protocol_error", f"{name} kept asking for input and was stopped", duration_ms=took)
+    if isinstance(error, (ValidationError, RuntimeError)):
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return failed("protocol_error", redact(f"{name} broke the protocol: {first}"), duration_ms=took)
+    raise error
+
+
+async def _urls_opened(connection: Connection, error: MCPError, session: str | None, call_id: str | None) -> bool:
+    """Ask the person to open each URL that the server wants visited first; whether all were accepted."""
+    try:
+        wanted = UrlElicitationRequiredError.from_error(error.error).elicitations
+    except ValidationError:
+        return False
+    if not wanted:
+        return False
+    origin = Origin(connection.floor.server, session, call_id)
+    with connection.floor.asking():
+        for one in wanted:
+            request = UrlRequest(one.message, one.url, one.elicitation_id)
+            reply = await connection.wiring.reviewer.elicit(origin, request)
+            if reply.action != "accept":
+                return False
+    return True

@@ -1,0 +1,298 @@
+"""One connection to one server: a task that enters and leaves the SDK's `Client`, everybody else only calls."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+from collections.abc import AsyncIterator
+from typing import Any
+
+import mcp_types as T
+from mcp import Client, MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+import desktop_host
+from desktop_host.core.errors import KnownFault, PeerFault
+from desktop_host.core.servers import FailureReport
+from desktop_host.core.values import EMPTY, FrozenDict, freeze
+from desktop_host.servers import failure
+from desktop_host.servers.callbacks import Callbacks
+from desktop_host.servers.catalog import Catalog
+from desktop_host.servers.http import HttpFacts
+from desktop_host.servers.stdio import StdioTransport
+from desktop_host.servers.tap import Tap
+from desktop_host.servers.transports import make_transport
+from desktop_host.servers.watch import Subscriptions, follow_modern, listen_to_lists
+from desktop_host.servers.wiring import Floor, Wiring
+
+PROBE_S = 10.0
+"""How long the SDK waits for the answer to its probe before it falls back on the same connection."""
+
+
+class ConnectFailed(Exception):
+    """A connection could not be made.
+
+    `report` tells all; `final` that another try cannot help; `era_suspect` that the server may have died of
+    being asked for its era, so that it deserves a fresh start in the other one.
+    """
+
+    def __init__(self, report: FailureReport, *, final: bool, era_suspect: bool) -> None:
+        super().__init__(report.message)
+        self.report, self.final, self.era_suspect = report, final, era_suspect
+
+
+class Connection:
+    """Open it, use `client`, close it. `gone` is set as soon as the stream has ended."""
+
+    def __init__(self, wiring: Wiring, session: str | None = None) -> None:
+        self.wiring = wiring
+        self.floor = Floor(wiring.config.name, session)
+        self.subscriptions = Subscriptions()
+        self.facts = HttpFacts()
+        self.gone = asyncio.Event()
+        self.lost: FailureReport | None = None
+        """Why it ended, unless we closed it."""
+        self.era = ""
+        self.server: FrozenDict = EMPTY
+        self.capabilities: FrozenDict = EMPTY
+        self.instructions: str | None = None
+        self._client: Client | None = None
+        self._catalog: Catalog | None = None
+        self._stdio: StdioTransport | None = None
+        self._seen = failure.Evidence()
+        self._leave = asyncio.Event()
+        self._closing = self._broken = False
+        self._owner: asyncio.Task[None] | None = None
+        self._chores: set[asyncio.Task[Any]] = set()
+
+    @property
+    def client(self) -> Client:
+        """The SDK's client.
+
+        Raises:
+            KnownFault: `server_lost`, it is not open.
+        """
+        if self._client is None or self.gone.is_set():
+            raise KnownFault("server_lost", f"{self.wiring.config.name} is not connected", server=self.floor.server)
+        return self._client
+
+    @property
+    def catalog(self) -> Catalog:
+        """What the server offers; there from `open` on."""
+        assert self._catalog is not None
+        return self._catalog
+
+    @property
+    def modern(self) -> bool:
+        """Whether the era without handshake was negotiated."""
+        return self.era in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process, where we started one."""
+        return self._stdio.pid if self._stdio else None
+
+    async def open(self, mode: str) -> None:
+        """Connect in `mode` (as the SDK's `Client` has it).
+
+        Raises:
+            ConnectFailed: with the report.
+        """
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # An empty context: what runs here must not be taken for the call that happened to start it.
+        self._owner = asyncio.create_task(self._own(mode, ready), context=contextvars.Context())
+        try:
+            await asyncio.shield(ready)
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Leave; ends a child process within about 5 s. Safe to call twice."""
+        self._closing = True
+        self._leave.set()
+        owner = self._owner
+        if owner is None or owner.done():
+            return
+        if self._client is None:
+            owner.cancel()
+        await asyncio.wait({owner})
+
+    def close_at(self) -> None:
+        """Leave soon, without waiting: the connection turned out to be useless."""
+        self._leave.set()
+
+    def load_soon(self, kinds: tuple[str, ...]) -> None:
+        """Fetch lists without waiting for them."""
+        self._chore(self.catalog.load(kinds))
+
+    async def roots_changed(self) -> None:
+        """Tell a legacy server that the roots are others (modern servers ask each time)."""
+        if self._client is not None and not self.modern and not self.gone.is_set():
+            await self._client.session.send_notification(T.RootsListChangedNotification())
+
+    async def watch(self, uri: str) -> AsyncIterator[str]:
+        """Yield the URI at each update of a resource, until the connection or the server ends it."""
+        follow = (
+            follow_modern(self.client, uri) if self.modern else self.subscriptions.follow(self.client, uri, self.gone)
+        )
+        async with contextlib.aclosing(follow) as updates:  # type: ignore[type-var]
+            async for updated in updates:
+                yield updated
+
+    # ---- the owner task
+    async def _own(self, mode: str, ready: asyncio.Future[None]) -> None:
+        config = self.wiring.config
+        self._seen.started_at = self.wiring.clock.now()
+        limit = asyncio.timeout(config.timeouts.connect_s)
+        error: BaseException | None = None
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                async with limit:
+                    transport = await make_transport(
+                        self.wiring, stack, self._seen, self.facts, on_start=self._started, on_line=self._line
+                    )
+                    self._stdio = transport if isinstance(transport, StdioTransport) else None
+                    tap = Tap(transport, self.wiring.wire, self._ended)
+                    self._client = None
+                    client = await stack.enter_async_context(self._make(tap, mode))
+                    if mode in MODERN_PROTOCOL_VERSIONS:
+                        await introduce(client, mode)
+                    self._adopt(client)
+                if not ready.done():
+                    ready.set_result(None)
+                await self._leave.wait()
+                self.gone.set()
+                await self._stop_chores()
+        except BaseException as raised:
+            error = raised
+        finally:
+            self.gone.set()
+            await self._finish(error, limit.expired(), ready)
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise error
+
+    async def _finish(self, error: BaseException | None, expired: bool, ready: asyncio.Future[None]) -> None:
+        await self._stop_chores()
+        seen, stdio = self._seen, self._stdio
+        if stdio is not None:
+            seen.exit_code, seen.bad_stdout = stdio.own_exit_code, stdio.bad_line
+            if stdio.pid is not None:
+                await asyncio.to_thread(self.wiring.pids.remove, stdio.pid)
+        seen.http_status = self.facts.status
+        seen.timed_out = expired
+        config, lines, redact = self.wiring.config, self.wiring.log.lines(), self.wiring.redact
+        if ready.done():
+            if self._broken or not self._closing:
+                end = KnownFault("server_lost", _lost_text(config.name, seen.exit_code), server=config.name)
+                self.lost = failure.report(config, end, seen, lines, redact)
+            return
+        if self._closing:
+            ready.cancel()
+            return
+        cause = error or KnownFault("server_failed", f"{config.name} closed the connection", server=config.name)
+        made = failure.report(config, cause, seen, lines, redact)
+        leaf = failure.main_leaf(cause)
+        final = made.code in ("auth", "bad_config", "vault_locked", "vault_unavailable") or (
+            isinstance(leaf, KnownFault) and "reason" in leaf.params
+        )
+        suspect = not final and (
+            (isinstance(leaf, MCPError) and self.facts.status != 401 and not self.facts.unreachable)
+            or isinstance(leaf, (RuntimeError, ValidationError))
+            or (expired and config.timeouts.connect_s <= PROBE_S)
+        )
+        ready.set_exception(ConnectFailed(made, final=final, era_suspect=suspect))
+
+    def _ended(self) -> None:
+        """The stream is over; noticed by the tap at once, also between calls."""
+        self._broken = self._broken or not self._closing
+        self._leave.set()
+        if self._client is not None:
+            self.gone.set()
+
+    def _adopt(self, client: Client) -> None:
+        self.era = client.protocol_version
+        info = client.server_info
+        self.server = freeze(info.model_dump(by_alias=True, mode="json", exclude_none=True)) if info else EMPTY
+        self.capabilities = freeze(client.server_capabilities.model_dump(by_alias=True, mode="json", exclude_none=True))
+        self.instructions = client.instructions
+        self._catalog = Catalog(self.wiring, client, self.wiring.changed)
+        self._client = client
+        if self.modern:
+            self._chore(listen_to_lists(client, self._catalog, self.wiring.clock, self._note))
+        elif client.server_capabilities.logging is not None:
+            self._chore(self._log_level(client))
+
+    def _chore(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._chores.add(task)
+        task.add_done_callback(self._chores.discard)
+
+    async def _stop_chores(self) -> None:
+        if self._catalog is not None:
+            await self._catalog.close()
+        chores = set(self._chores)
+        for task in chores:
+            task.cancel()
+        if chores:
+            await asyncio.wait(chores)
+
+    async def _log_level(self, client: Client) -> None:
+        request = T.SetLevelRequest(params=T.SetLevelRequestParams(level="info"))
+        try:
+            await client.session.send_request(request, T.EmptyResult, request_read_timeout_seconds=10)
+        except (MCPError, ValidationError) as error:
+            self._note(f"the log level could not be set: {error}")
+
+    def _note(self, text: str) -> None:
+        self.wiring.log.add("host", text, "info")
+
+    # ---- making the parts
+    def _make(self, tap: Tap, mode: str) -> Client:
+        answers = Callbacks(self.wiring, self.floor, self._list_changed, self._resource_updated)
+        sampling = self.wiring.config.sampling.mode != "off"
+        return Client(
+            tap,
+            mode=mode,
+            client_info=T.Implementation(name="desktop-host", version=desktop_host.__version__),
+            sampling_callback=answers.sampling if sampling else None,
+            sampling_capabilities=T.SamplingCapability(tools=T.SamplingToolsCapability()) if sampling else None,
+            elicitation_callback=answers.elicitation,
+            list_roots_callback=answers.roots,
+            logging_callback=answers.logging,
+            log_level="info",
+            message_handler=answers.message,
+            cache=None,  # The catalog is the cache; a second one would hide what the person refreshes.
+        )
+
+    def _list_changed(self, kind: str) -> None:
+        if self._catalog is not None and not self._leave.is_set():
+            self._catalog.refresh_soon(kind)
+
+    def _resource_updated(self, uri: str) -> None:
+        self.subscriptions.updated(uri)
+        self.wiring.changed((f"resource:{uri}",))
+
+    def _started(self, pid: int) -> None:
+        self._chore(asyncio.to_thread(self.wiring.pids.add, pid, self.wiring.config.name))
+
+    def _line(self, source: str, text: str) -> None:
+        self.wiring.log.add(source, text, "warning" if source == "stdout" else None)
+
+
+def _lost_text(name: str, exit_code: int | None) -> str:
+    return f"{name} ended the connection" if exit_code is None else f"{name} ended with exit code {exit_code}"
+
+
+async def introduce(client: Client, version: str) -> None:
+    """A pinned connection sends nothing by itself: ask who the server is; one that will not say is used as it is."""
+    try:
+        raw = await client.session.send_discover(version)
+        client.session.adopt(T.DiscoverResult.model_validate(raw))
+    except (MCPError, ValidationError):
+        return
+    except RuntimeError as error:
+        raise PeerFault("protocol_error", str(error)) from error

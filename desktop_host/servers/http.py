@@ -1,0 +1,157 @@
+"""HTTP for MCP: one client per connection whose failures stay with the request that met them."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import json
+import ssl
+import urllib.request
+from dataclasses import dataclass
+
+import httpx2
+
+from desktop_host.core.servers import Http, Sse
+
+EVENT_LIMIT = 64 * 2**20
+"""Largest event of a stream (bytes); the SDK's own limit of 1 MiB loses ordinary results."""
+HTTP_FAILED = -32010
+"""A request that met a network failure."""
+HTTP_STATUS = -32011
+"""A request that was answered by an HTTP error without a JSON-RPC body."""
+BODY_SHOWN = 300
+
+
+@dataclass(slots=True)
+class HttpFacts:
+    """What the wire told below JSON-RPC."""
+
+    status: int | None = None
+    """The last status of 400 and above."""
+    unreachable: bool = False
+    """The last request could not connect."""
+    session_lost: bool = False
+    """The server no longer knows our MCP session (it was restarted)."""
+
+
+class Shield(httpx2.AsyncBaseTransport):
+    """Turns failures of one POST into a JSON-RPC error for that POST; nothing leaves the configured origin.
+
+    In SDK 2.3 a transport error that escapes a POST cancels whoever entered the client and closes all other
+    calls (python-sdk issues 3522, 3560). A non-2xx answer with a JSON-RPC error stays with its request.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, url: str, facts: HttpFacts) -> None:
+        self._inner, self._facts = inner, facts
+        self._home = httpx2.URL(url)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if not self._at_home(request.url):
+            told = f"refused: {request.url.scheme}://{request.url.host} is not the configured origin"
+            if request.method == "POST":
+                return _answer(403, HTTP_FAILED, told)
+            raise httpx2.UnsupportedProtocol(told)
+        try:
+            response = await self._inner.handle_async_request(request)
+            if request.method != "POST":
+                return response
+            kind = response.headers.get("content-type", "").lower()
+            if response.status_code >= 400:
+                return await self._refused(request, response, kind)
+            self._facts.unreachable = False
+            # Read here, where a cut body can still be told to its request; streams tell it themselves.
+            return await _whole(response) if kind.startswith("application/json") else response
+        except httpx2.TransportError as error:
+            if request.method != "POST":
+                raise  # The SDK contains those of the GET stream and of DELETE.
+            self._facts.unreachable = isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError))
+            return _answer(503, HTTP_FAILED, f"{type(error).__name__}: {error}".rstrip(": "))
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def _refused(self, request: httpx2.Request, response: httpx2.Response, kind: str) -> httpx2.Response:
+        whole = await _whole(response)
+        status, text = whole.status_code, (await whole.aread()).decode("utf-8", "replace")
+        self._facts.status = status
+        known = "mcp-session-id" in request.headers
+        if known and (status == 404 or (status == 400 and "session" in text.lower())):
+            self._facts.session_lost = True
+        if (kind.startswith("application/json") and _is_rpc_error(text)) or status == 404:
+            return whole
+        shown = " ".join(text.split())[:BODY_SHOWN]
+        return _answer(status, HTTP_STATUS, f"HTTP {status}{': ' + shown if shown else ''}")
+
+    def _at_home(self, url: httpx2.URL) -> bool:
+        home = self._home
+        if (url.scheme, url.host, url.port) == (home.scheme, home.host, home.port):
+            return True
+        upgrade = (home.scheme, url.scheme) == ("http", "https")
+        return upgrade and url.host == home.host and home.port is None and url.port is None
+
+
+def http_client(launch: Http | Sse, facts: HttpFacts) -> httpx2.AsyncClient:
+    """The client for one server; the caller enters and leaves it. Builds a TLS context: call it in a thread."""
+    inner = httpx2.AsyncHTTPTransport(
+        verify=_tls(),
+        proxy=_proxy(launch.url),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+    )
+    return httpx2.AsyncClient(
+        transport=Shield(inner, launch.url, facts),
+        headers=dict(launch.headers),
+        # No limit on silence: deadlines are the host's own, and progress extends them.
+        timeout=httpx2.Timeout(30, read=None),
+        trust_env=False,
+        follow_redirects=False,
+    )
+
+
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()  # About 0.9 MB each: one for all servers.
+
+
+def _proxy(url: str) -> str | None:
+    """The environment's proxy for a URL; never for this machine."""
+    target = httpx2.URL(url)
+    if is_loopback(target.host) or urllib.request.proxy_bypass(target.host):
+        return None
+    proxies = urllib.request.getproxies()
+    found = proxies.get(target.scheme) or proxies.get("all")
+    return found if found is None or "://" in found else f"http://{found}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address means this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+async def _whole(response: httpx2.Response) -> httpx2.Response:
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)
+    try:
+        body = b"".join([part async for part in stream])
+    finally:
+        await response.aclose()
+    return httpx2.Response(
+        response.status_code, headers=response.headers, stream=httpx2.ByteStream(body), extensions=response.extensions
+    )
+
+
+def _answer(status: int, code: int, message: str) -> httpx2.Response:
+    error = {"code": code, "message": message, "data": {"status": status}}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
+
+
+def _is_rpc_error(text: str) -> bool:
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(body, dict) and isinstance(body.get("error"), dict) and body.get("jsonrpc") == "2.0"

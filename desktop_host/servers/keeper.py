@@ -1,0 +1,236 @@
+"""Keeps one server connected: start, restart with backoff, give up, stop. One keeper for each server and session."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import random
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from desktop_host.core.errors import KnownFault
+from desktop_host.core.servers import (
+    FailureReport,
+    PromptSpec,
+    ResourceSpec,
+    ServerScope,
+    ServerState,
+    ServerStatus,
+)
+from desktop_host.core.tools import ToolSpec
+from desktop_host.core.values import EMPTY, FrozenDict
+from desktop_host.servers.failure import fault
+from desktop_host.servers.wiring import Wiring
+
+if TYPE_CHECKING:
+    from desktop_host.servers.connection import Connection
+
+TRIES = 5
+"""Restarts in a row before it is given up."""
+LONGEST_S = 60.0
+STABLE_S = 30.0
+"""Seconds of being ready after which earlier failures are forgotten."""
+PATIENCE_S = 10.0
+"""How long a call waits for a server that is on its way back."""
+
+
+async def sdk() -> ModuleType:
+    """Our connecting module, and with it the MCP SDK (1 s and more the first time): imported in a thread."""
+    return await asyncio.to_thread(importlib.import_module, "desktop_host.servers.negotiation")
+
+
+class Keeper:
+    """The life of one server, for all sessions or (`session` set) for one."""
+
+    def __init__(self, wiring: Wiring, announce: Callable[[tuple[str, ...]], None], session: str | None = None) -> None:
+        self.wiring, self.session = wiring, session
+        self._announce = announce
+        self.state = ServerState.STOPPED
+        self.since = wiring.clock.now()
+        self.error: FailureReport | None = None
+        self.restarts = 0
+        self.connection: Connection | None = None
+        self.tools: tuple[ToolSpec, ...] = ()
+        """Known tools; kept while the server is on its way back."""
+        self.resources: tuple[ResourceSpec, ...] = ()
+        self.prompts: tuple[PromptSpec, ...] = ()
+        self._facts: tuple[str | None, FrozenDict, FrozenDict, str | None] = (None, EMPTY, EMPTY, None)
+        self._task: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._renew = asyncio.Event()
+
+    # ---- verbs
+    @property
+    def wanted(self) -> bool:
+        """Whether it runs, or is on its way to."""
+        return self._task is not None and not self._task.done()
+
+    async def start(self) -> None:
+        """Start it unless it runs; returns when it is ready or its first try has failed. Raises nothing."""
+        if not self.wanted:
+            self._settled.clear()
+            self.restarts = 0
+            self._task = asyncio.create_task(self._keep())
+        await self._settled.wait()
+
+    async def stop(self) -> None:
+        """Stop it; returns when its process has ended (about 5 s at most)."""
+        task = self._task
+        if task is not None and not task.done():
+            self._set(ServerState.STOPPING)
+            task.cancel()
+            await asyncio.wait({task})
+        self._task = None
+        self._clear()
+        self.error = None
+        self._set(ServerState.STOPPED)
+        self._settled.set()
+
+    async def current(self, patience_s: float = PATIENCE_S) -> Connection:
+        """The open connection; starts the server if need be and waits for one that is on its way back.
+
+        Raises:
+            KnownFault: why there is none.
+        """
+        if self.connection is None or self.connection.gone.is_set():
+            await self.start()
+            if self.wanted and not self._ready.is_set():
+                try:
+                    async with asyncio.timeout(patience_s):
+                        await self._ready.wait()
+                except TimeoutError:
+                    pass  # The state below tells why.
+        if self.connection is None:
+            raise self.fault()
+        return self.connection
+
+    async def renew(self, stale: Connection) -> Connection:
+        """Replace a connection whose MCP session the server has forgotten; many callers renew it once."""
+        if self.connection is stale:
+            self._ready.clear()
+            self._renew.set()
+            stale.close_at()
+        return await self.current(self.wiring.config.timeouts.connect_s)
+
+    def unreachable(self, connection: Connection) -> None:
+        """A call found that the server is gone although the stream has not told so (HTTP)."""
+        if self.connection is connection:
+            connection.close_at()
+
+    def fault(self) -> KnownFault:
+        """Why the server cannot be used now."""
+        name = self.wiring.config.name
+        if self.error is not None:
+            return fault(self.error, name)
+        return KnownFault("server_lost", f"{name} is {self.state.value}", retryable=True, server=name)
+
+    def status(self) -> ServerStatus:
+        """The server now."""
+        config = self.wiring.config
+        era, server, capabilities, instructions = self._facts
+        return ServerStatus(
+            name=config.name,
+            state=self.state,
+            transport=config.transport,
+            enabled=config.enabled,
+            era=era,
+            server=server,
+            capabilities=capabilities,
+            instructions=instructions,
+            tools=len(self.tools),
+            resources=len(self.resources),
+            prompts=len(self.prompts),
+            pid=self.connection.pid if self.connection else None,
+            since=self.since,
+            restarts=self.restarts,
+            error=self.error,
+            target=config.target,
+        )
+
+    def lists_changed(self) -> None:
+        """Take over what the catalog of the connection now holds."""
+        if self.connection is not None:
+            catalog = self.connection.catalog
+            self.tools, self.resources, self.prompts = catalog.tools, catalog.resources, catalog.prompts
+
+    # ---- the life
+    async def _keep(self) -> None:
+        module = await sdk()
+        clock = self.wiring.clock
+        failures = 0
+        while True:
+            self._renew.clear()
+            self._set(ServerState.STARTING)
+            try:
+                connection = await self._connected(module)
+            except module.ConnectFailed as failed:
+                self.error = failed.report
+                if failed.final:
+                    self._give_up(failed.report.code)
+                    return
+            else:
+                began = clock.monotonic()
+                try:
+                    if self.wiring.config.scope is ServerScope.CALL:
+                        await connection.close()
+                        self._be_ready()
+                        await self._renew.wait()
+                        continue
+                    self.connection = connection
+                    self._be_ready()
+                    await connection.gone.wait()
+                finally:
+                    self.connection = None
+                    self._ready.clear()
+                    await connection.close()
+                if self._renew.is_set():
+                    continue
+                self.error = connection.lost
+                if clock.monotonic() - began >= STABLE_S:
+                    failures = 0
+            failures += 1
+            if failures > TRIES:
+                self._give_up("server_failed")
+                return
+            self.restarts += 1
+            self._set(ServerState.WAITING)
+            self._settled.set()
+            await clock.sleep(min(2.0 ** (failures - 1), LONGEST_S) * random.uniform(0.8, 1.2))
+
+    async def _connected(self, module: ModuleType) -> Connection:
+        connection: Connection = await module.connect(self.wiring, self.session)
+        try:
+            catalog = connection.catalog
+            if self.wiring.config.scope is ServerScope.CALL:
+                await catalog.load(tell=False)
+            else:
+                await catalog.load(("tools",), tell=False)
+                connection.load_soon(("resources", "prompts"))
+            self.tools, self.resources, self.prompts = catalog.tools, catalog.resources, catalog.prompts
+            self._facts = (connection.era, connection.server, connection.capabilities, connection.instructions)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    def _be_ready(self) -> None:
+        self.error = None
+        self._set(ServerState.READY, ("tools",))
+        self._ready.set()
+        self._settled.set()
+
+    def _give_up(self, code: str) -> None:
+        self._clear()
+        self._set(ServerState.NEEDS_AUTH if code == "auth" else ServerState.FAILED)
+        self._settled.set()
+
+    def _clear(self) -> None:
+        self.tools, self.resources, self.prompts = (), (), ()
+        self._facts = (None, EMPTY, EMPTY, None)
+
+    def _set(self, state: ServerState, lists: tuple[str, ...] = ()) -> None:
+        if state is not self.state:
+            self.state, self.since = state, self.wiring.clock.now()
+        self._announce(lists)

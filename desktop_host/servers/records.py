@@ -1,0 +1,134 @@
+"""What a server did, kept for the person: the wire log and the server's log. Secrets are masked on the way in."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections import deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from desktop_host.core.ports import Clock
+from desktop_host.core.servers import LogLine, WireFrame
+from desktop_host.core.values import FrozenDict
+
+MASK = "•••"
+TEXT_LIMIT = 2_000
+"""Characters of one string that the wire log keeps."""
+NODE_LIMIT = 2_000
+"""Values of one message that the wire log keeps."""
+FRAMES = 300
+LINES = 500
+FILE_LIMIT = 1_000_000
+"""Bytes of a log file before it is turned over; one older file is kept."""
+
+
+class Redactor:
+    """Masks secret values in text. Values under four characters are left: they would mask ordinary words."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: tuple[str, ...] = ()
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Mask these too, from now on."""
+        known = {s for s in secrets if len(s) >= 4} | set(self._secrets)
+        self._secrets = tuple(sorted(known, key=len, reverse=True))
+
+    def __call__(self, text: str) -> str:
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, MASK)
+        return text
+
+
+class WireLog:
+    """The newest JSON-RPC messages of a server, both ways, shortened and masked."""
+
+    def __init__(self, clock: Clock, redact: Redactor) -> None:
+        self._clock, self._redact = clock, redact
+        self._frames: deque[WireFrame] = deque(maxlen=FRAMES)
+
+    def record(self, direction: str, message: Mapping[str, Any]) -> None:
+        """Keep one message; `direction` is `out` or `in`."""
+        self._frames.append(WireFrame(self._clock.now(), direction, self._short(message, itertools.count())))
+
+    def frames(self) -> tuple[WireFrame, ...]:
+        """Oldest first."""
+        return tuple(self._frames)
+
+    def _short(self, value: Any, seen: itertools.count[int]) -> Any:
+        if isinstance(value, str):
+            if len(value) <= TEXT_LIMIT:
+                return self._redact(value)
+            # Masked before it is cut: half a secret would slip through.
+            head = self._redact(value[: TEXT_LIMIT * 2])[:TEXT_LIMIT]
+            return f"{head}… ({len(value)} characters)"
+        if isinstance(value, Mapping):
+            return FrozenDict(
+                {self._redact(str(k)): self._short(v, seen) for k, v in value.items() if next(seen) < NODE_LIMIT}
+            )
+        if isinstance(value, (list, tuple)):
+            kept = tuple(self._short(v, seen) for v in value if next(seen) < NODE_LIMIT)
+            return kept if len(kept) == len(value) else (*kept, f"… ({len(value)} items)")
+        return value if value is None or isinstance(value, (bool, int, float)) else self._redact(str(value))
+
+
+class ServerLog:
+    """The newest lines of a server's log in memory, all of them in a file that turns over at 1 MB.
+
+    The file is written in batches by a thread; a folder that cannot be written leaves the lines in memory
+    and says so there once.
+    """
+
+    def __init__(self, path: Path, clock: Clock, redact: Redactor) -> None:
+        self.path = path
+        self._clock, self._redact = clock, redact
+        self._lines: deque[LogLine] = deque(maxlen=LINES)
+        self._unwritten: list[LogLine] = []
+        self._writer: asyncio.Task[None] | None = None
+        self._broken = False
+
+    def add(self, source: str, text: str, level: str | None = None) -> None:
+        """Keep one line; `source` as in `LogLine`."""
+        line = LogLine(self._clock.now(), source, self._redact(text), level)
+        self._lines.append(line)
+        if self._broken:
+            return
+        self._unwritten.append(line)
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write_soon())
+
+    def lines(self) -> tuple[LogLine, ...]:
+        """Oldest first."""
+        return tuple(self._lines)
+
+    async def close(self) -> None:
+        """Write what is still unwritten."""
+        if self._writer is not None and not self._writer.done():
+            await self._writer
+        if self._unwritten:
+            await self._write_soon(0)
+
+    async def _write_soon(self, delay: float = 0.2) -> None:
+        await asyncio.sleep(delay)
+        while self._unwritten and not self._broken:
+            batch, self._unwritten = self._unwritten, []
+            try:
+                await asyncio.to_thread(self._append, batch)
+            except OSError as error:
+                self._broken = True
+                self._lines.append(LogLine(self._clock.now(), "host", f"log file not written: {error}", "error"))
+
+    def _append(self, batch: list[LogLine]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists() and self.path.stat().st_size > FILE_LIMIT:
+            os.replace(self.path, self.path.with_suffix(".log.1"))
+        with self.path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{line.t:.3f} {line.source}{_level(line)} {line.text}\n" for line in batch)
+
+
+def _level(line: LogLine) -> str:
+    return f" [{line.level}]" if line.level else ""

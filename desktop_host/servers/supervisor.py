@@ -1,0 +1,250 @@
+"""The servers of a profile: the front of the room, behind the ports `ServerAdmin` and `ToolSource`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from desktop_host.core.admin import SecretStore
+from desktop_host.core.errors import UserFault
+from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.messages import Message
+from desktop_host.core.permissions import Effect, Verdict
+from desktop_host.core.ports import Clock, EventSink, Reviewer
+from desktop_host.core.servers import (
+    ImportedServer,
+    LogLine,
+    PromptSpec,
+    ResourceSpec,
+    ServerConfig,
+    ServerScope,
+    ServerStatus,
+    ServerTest,
+    WireFrame,
+)
+from desktop_host.core.tools import ToolSpec
+from desktop_host.core.values import FrozenDict
+from desktop_host.servers import importing
+from desktop_host.servers.book import Book, check
+from desktop_host.servers.desk import Desk
+from desktop_host.servers.pool import Pool
+
+
+class Servers:
+    """All servers of one profile. Open it before use and close it; both on the host's loop.
+
+    Args:
+        folder: the profile's folder; `servers.json`, `logs/` and what is remembered of servers lie in it.
+        extra: servers of this run only; never saved.
+        with_profile_servers: whether the profile's own servers take part.
+        environ: where `${VAR}` is looked up; the process's environment by default.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        secrets: SecretStore,
+        reviewer: Reviewer,
+        sink: EventSink,
+        clock: Clock,
+        *,
+        extra: tuple[ServerConfig, ...] = (),
+        with_profile_servers: bool = True,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._secrets = secrets
+        self._book = Book(folder / "servers.json", extra, with_profile_servers)
+        self._pool = Pool(folder, secrets, reviewer, sink, clock, os.environ if environ is None else environ)
+        self._desk = Desk(self._pool)
+        self._roots: dict[str, tuple[str, ...]] = {}
+        self._live = False
+        """Whether enabled servers were asked to run: then an added one starts as well."""
+        self._starts: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Load the configuration and end what a killed host left behind. Starts nothing.
+
+        Raises:
+            UserFault: `bad_config`, the file cannot be read; it is left as it is.
+        """
+        await self._book.load()
+        await self._pool.open()
+
+    async def close(self) -> None:
+        """Stop all servers, in parallel (about 5 s at most)."""
+        for task in self._starts:
+            task.cancel()
+        await self._pool.close()
+
+    # ---- configuration
+    def configs(self) -> tuple[ServerConfig, ...]:
+        return self._book.all()
+
+    def statuses(self) -> tuple[ServerStatus, ...]:
+        return tuple(self._pool.status(c) for c in self._book.all())
+
+    def status(self, name: str) -> ServerStatus:
+        return self._pool.status(self._book.get(name))
+
+    async def add(self, config: ServerConfig, secrets: FrozenDict | None = None) -> ServerConfig:
+        check(config)
+        if any(c.name == config.name for c in self._book.all()):
+            await self._book.add(config)  # Refuses, before a secret of the same name is replaced.
+        for name, value in (secrets or {}).items():
+            await self._secrets.put(name, str(value))
+        await self._book.add(config)
+        self._pool.wiring(config)
+        self._pool.tell(config.name)
+        if self._live and config.enabled:
+            self._start_soon(config)
+        return config
+
+    async def update(self, config: ServerConfig) -> None:
+        old = self._book.get(config.name)
+        await self._book.put(config)
+        await self._changed(old, config)
+
+    async def remove(self, name: str) -> None:
+        await self._book.remove(name)
+        await self._pool.forget(name)
+
+    async def enable(self, name: str, on: bool) -> None:
+        await self.update(replace(self._book.get(name), enabled=on))
+
+    async def set_tool_enabled(self, name: str, tool: str, on: bool) -> None:
+        config = self._book.get(name)
+        others = tuple(t for t in config.disabled_tools if t != tool)
+        await self.update(replace(config, disabled_tools=others if on else (*others, tool)))
+
+    def parse(self, text: str) -> tuple[ImportedServer, ...]:
+        return importing.parse(text, frozenset(c.name for c in self._book.all()))
+
+    def export(self) -> FrozenDict:
+        return importing.export(self._book.all())
+
+    # ---- life
+    async def start(self, name: str) -> ServerStatus:
+        config = self._book.get(name)
+        await self._pool.keeper(config).start()
+        return self._pool.status(config)
+
+    async def stop(self, name: str) -> None:
+        self._book.get(name)
+        await self._pool.stop(name)
+
+    async def restart(self, name: str) -> ServerStatus:
+        config = self._book.get(name)
+        running = tuple(k for k in self._pool.of_server(name) if k.wanted) or (self._pool.keeper(config),)
+        await asyncio.gather(*(k.stop() for k in running))
+        await asyncio.gather(*(k.start() for k in running))
+        return self._pool.status(config)
+
+    async def autostart(self, aliases: tuple[str, ...] | None = None) -> None:
+        self._live = True
+        wanted = [c for c in self._wanted(aliases) if c.scope is not ServerScope.SESSION]
+        await asyncio.gather(*(self._pool.keeper(c).start() for c in wanted))
+
+    async def test(self, config: ServerConfig) -> ServerTest:
+        return await self._desk.test(config)
+
+    # ---- by hand
+    def tools(self, name: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
+        """Tools of the server `name` (as `ServerAdmin` has it), or of the session `name` (as `ToolSource` has it).
+
+        The two ports share the verb. A configured alias wins; session ids never look like one.
+        """
+        if aliases is None and (config := next((c for c in self._book.all() if c.name == name), None)):
+            return self._desk.tools(config, None)
+        return self.session_tools(name, aliases)
+
+    async def call_tool(
+        self, name: str, tool: str, arguments: FrozenDict, progress: Callable[[Progress], None] | None = None
+    ) -> ToolOutcome:
+        config = self._book.get(name)
+        await self._pool.keeper(config).current()
+        return await self._desk.call(config, tool, arguments, session=None, call_id=None, progress=progress)
+
+    async def resources(self, name: str) -> tuple[ResourceSpec, ...]:
+        return await self._desk.resources(self._book.get(name))
+
+    async def read_resource(self, name: str, uri: str) -> ToolOutcome:
+        return await self._desk.read_resource(self._book.get(name), uri)
+
+    async def prompts(self, name: str) -> tuple[PromptSpec, ...]:
+        return await self._desk.prompts(self._book.get(name))
+
+    async def get_prompt(self, name: str, prompt: str, arguments: FrozenDict) -> tuple[Message, ...]:
+        return await self._desk.get_prompt(self._book.get(name), prompt, arguments)
+
+    def watch(self, name: str, uri: str) -> AsyncIterator[str]:
+        return self._desk.watch(self._book.get(name), uri)
+
+    def logs(self, name: str) -> tuple[LogLine, ...]:
+        return self._pool.wiring(self._book.get(name)).log.lines()
+
+    def trace(self, name: str) -> tuple[WireFrame, ...]:
+        return self._pool.wiring(self._book.get(name)).wire.frames()
+
+    # ---- for sessions
+    async def prepare(self, session: str, aliases: tuple[str, ...] | None, roots: tuple[str, ...]) -> None:
+        before, self._roots[session] = self._roots.get(session, ()), roots
+        keepers = [self._pool.keeper(c, session) for c in self._wanted(aliases)]
+        running = [k.connection for k in keepers if k.connection is not None]
+        await asyncio.gather(*(k.start() for k in keepers))
+        if before != roots:
+            await asyncio.gather(*(c.roots_changed() for c in running))
+
+    def session_tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
+        """The tools that a session's servers now offer, sorted by alias and name."""
+        found = [t for c in self._wanted(aliases) for t in self._desk.tools(c, session)]
+        return tuple(sorted(found, key=lambda t: (t.server, t.name)))
+
+    def is_trusted(self, alias: str) -> bool:
+        return any(c.name == alias and c.trusted for c in self._book.all())
+
+    async def call(
+        self,
+        session: str,
+        call_id: str,
+        spec: ToolSpec,
+        arguments: FrozenDict,
+        verdict: Verdict,
+        progress: Callable[[Progress], None],
+    ) -> ToolOutcome:
+        if not isinstance(verdict, Verdict) or verdict.effect is not Effect.ALLOW:
+            raise UserFault("permission", f"{spec.full_name} is not allowed", tool=spec.full_name)
+        config = next((c for c in self._book.all() if c.name == spec.server and c.enabled), None)
+        if config is None:
+            return self._desk.gone(spec.full_name)
+        return await self._desk.call(config, spec.name, arguments, session=session, call_id=call_id, progress=progress)
+
+    async def release(self, session: str) -> None:
+        self._roots.pop(session, None)
+        await self._pool.drop(self._pool.of_session(session))
+
+    # ---- inside
+    def _wanted(self, aliases: tuple[str, ...] | None) -> list[ServerConfig]:
+        return [c for c in self._book.all() if c.enabled and (aliases is None or c.name in aliases)]
+
+    async def _changed(self, old: ServerConfig, new: ServerConfig) -> None:
+        self._pool.wiring(new)
+        made_of = (new.launch, new.protocol, new.scope)
+        running = tuple(k for k in self._pool.of_server(new.name) if k.wanted)
+        if not new.enabled or (old.launch, old.protocol, old.scope) != made_of:
+            await self._pool.drop(self._pool.of_server(new.name))
+            if new.enabled and running:
+                self._start_soon(new)
+        if new.enabled and not old.enabled and self._live:
+            self._start_soon(new)
+        same_tools = (old.disabled_tools, old.trusted) == (new.disabled_tools, new.trusted)
+        self._pool.tell(new.name, () if same_tools else ("tools",))
+
+    def _start_soon(self, config: ServerConfig) -> None:
+        if config.scope is ServerScope.SESSION:
+            return  # Its sessions start it.
+        task = asyncio.create_task(self._pool.keeper(config).start())
+        self._starts.add(task)
+        task.add_done_callback(self._starts.discard)

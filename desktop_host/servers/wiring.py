@@ -1,0 +1,114 @@
+"""What the connections of one server share, and who is calling over them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from desktop_host.core.admin import SecretStore
+from desktop_host.core.exchange import Origin
+from desktop_host.core.ports import Clock, Reviewer
+from desktop_host.core.servers import ServerConfig, Timeouts
+from desktop_host.servers.environment import PidFile
+from desktop_host.servers.eras import Eras
+from desktop_host.servers.records import Redactor, ServerLog, WireLog
+
+
+@dataclass(slots=True)
+class Wiring:
+    """The surroundings of one server; its configuration may change while it runs."""
+
+    config: ServerConfig
+    reviewer: Reviewer
+    secrets: SecretStore
+    clock: Clock
+    environ: Mapping[str, str]
+    pids: PidFile
+    eras: Eras
+    redact: Redactor
+    wire: WireLog
+    log: ServerLog
+    changed: Callable[[tuple[str, ...]], None]
+    """Told which lists are others now, as in `ServerChanged.lists`."""
+
+
+class Deadline:
+    """How long a call may take: `call_s` from the last sign of life, `call_max_s` in all.
+
+    While a person is asked over the connection the first clock stands still, the second does not.
+    """
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._idle = timeouts.call_s
+        self._last = self._loop.time() + timeouts.call_max_s
+        self._held = False
+        self.timer = asyncio.timeout_at(self._when())
+
+    def touch(self) -> None:
+        """A sign of life."""
+        if not self.timer.expired():
+            self.timer.reschedule(self._when())
+
+    def hold(self, on: bool) -> None:
+        """Stand still while a person is asked."""
+        self._held = on
+        self.touch()
+
+    def _when(self) -> float:
+        return self._last if self._held else min(self._loop.time() + self._idle, self._last)
+
+
+@dataclass(slots=True, eq=False)
+class CallInFlight:
+    """One running call and on whose behalf it runs."""
+
+    floor: Floor
+    session: str | None
+    call_id: str | None
+    deadline: Deadline
+    running: bool = False
+    """Inside its timer, so that the deadline may be moved."""
+
+
+CALLING: ContextVar[CallInFlight | None] = ContextVar("desktop_host_calling", default=None)
+"""The call on whose behalf the SDK runs a callback, where the transport tells (modern era, HTTP)."""
+
+
+@dataclass(slots=True)
+class Floor:
+    """The calls that run over one connection, and the questions open over it."""
+
+    server: str
+    session: str | None
+    """Set where the connection belongs to one session."""
+    calls: set[CallInFlight] = field(default_factory=set)
+    asks: int = 0
+
+    def origin(self) -> Origin | None:
+        """Who asks: own session > the call's context > the only call in flight. None: that would be a guess."""
+        call = CALLING.get()
+        if call is None or call.floor is not self:
+            call = next(iter(self.calls)) if len(self.calls) == 1 else None
+        if self.session is not None:
+            return Origin(self.server, self.session, call.call_id if call else None)
+        return Origin(self.server, call.session, call.call_id) if call else None
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """While open, the deadlines of this connection's calls stand still."""
+        self.asks += 1
+        self._hold()
+        try:
+            yield
+        finally:
+            self.asks -= 1
+            self._hold()
+
+    def _hold(self) -> None:
+        for call in self.calls:
+            if call.running:
+                call.deadline.hold(self.asks > 0)
