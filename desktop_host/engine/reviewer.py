@@ -26,9 +26,9 @@ from desktop_host.core.messages import Message, StopReason, Text, Thinking
 from desktop_host.core.models import Completed, ModelRequest, Purpose
 from desktop_host.core.ports import Clock
 from desktop_host.core.servers import SamplingPolicy
+from desktop_host.engine.context import SessionContext
 from desktop_host.engine.forms import completed
-from desktop_host.engine.inbox import Inbox
-from desktop_host.engine.sessions import Sessions
+from desktop_host.engine.inbox import Emit, Inbox
 
 _STOP = {
     StopReason.END: "endTurn",
@@ -56,14 +56,17 @@ class HostReviewer:
         self,
         inbox: Inbox,
         models: ModelAdmin,
-        sessions: Sessions,
         clock: Clock,
+        *,
+        context: Callable[[str | None], SessionContext | None],
+        emit: Emit,
         policy: Callable[[str], SamplingPolicy],
         default_model: Callable[[], str],
     ) -> None:
         self._inbox = inbox
         self._models = models
-        self._sessions = sessions
+        self._context = context
+        self._emit = emit
         self._clock = clock
         self._policy = policy
         self._default_model = default_model
@@ -73,7 +76,7 @@ class HostReviewer:
 
     def roots(self, session: str | None) -> tuple[str, ...]:
         """The folders of this session."""
-        context = self._sessions.context(session)
+        context = self._context(session)
         return context.options.roots if context else ()
 
     async def elicit(self, origin: Origin, request: FormRequest | UrlRequest) -> ElicitReply:
@@ -148,7 +151,7 @@ class HostReviewer:
 
     async def _pick(self, origin: Origin, request: SamplingRequest) -> str:
         """The model: the first hint that a usable model's name holds, else the chat's own."""
-        context = self._sessions.context(origin.session)
+        context = self._context(origin.session)
         own = context.model_ref if context else self._default_model()
         if request.hints:
             ready = [e.ref for e in await self._models.entries() if e.ready]
@@ -186,7 +189,7 @@ class HostReviewer:
         self._spent[origin.server].tokens += done.usage.total
         if origin.session:
             u = done.usage
-            await self._sessions.emit(origin.session, UsageRecorded(
+            await self._emit(origin.session, UsageRecorded(
                 done.model, "sampling", u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost_usd,
             ))  # fmt: skip
         blocks = tuple(b for b in done.message.blocks if not isinstance(b, Thinking)) or (Text(""),)

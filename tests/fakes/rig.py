@@ -85,7 +85,13 @@ class Rig:
         sessions.append(self.sessions)
         self.policy = SamplingPolicy()
         self.reviewer = HostReviewer(
-            self.inbox, self.models, self.sessions, self.clock, lambda _alias: self.policy, lambda: "list"
+            self.inbox,
+            self.models,
+            self.clock,
+            context=self.sessions.context,
+            emit=emit,
+            policy=lambda _alias: self.policy,
+            default_model=lambda: "list",
         )
 
         async def doctor() -> tuple[Any, ...]:

@@ -1,0 +1,24 @@
+"""The program: `desktop-host`, `python -m desktop_host`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run what the command line says; returns the exit code."""
+    if getattr(sys, "frozen", False) and sys.argv[1:2] == ["-m"]:
+        # A frozen program is its own interpreter: our own child processes are started as `app -m module`.
+        import runpy
+
+        module = sys.argv[2]
+        sys.argv = sys.argv[2:]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        return 0
+    from desktop_host.app.run import run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""Open a profile as a host: the only file that names the concrete classes together.
+
+Everything is opened strictly nested and closed the other way round: vault, database, models, servers, engine.
+Heavy rooms are imported here, when a host is opened, never at the start of the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from desktop_host.app.clock import SystemClock
+from desktop_host.app.run_secrets import RunSecrets
+from desktop_host.core.errors import UserFault
+from desktop_host.core.events import Event, Stamped
+from desktop_host.core.servers import SamplingPolicy, ServerConfig
+from desktop_host.core.values import FrozenDict
+from desktop_host.engine.bus import Bus
+from desktop_host.engine.gate import Gate
+from desktop_host.engine.host import Host, HostSpec
+from desktop_host.engine.inbox import Inbox
+from desktop_host.engine.parts import Parts
+from desktop_host.engine.reviewer import HostReviewer
+from desktop_host.engine.sessions import Sessions
+
+AskPassphrase = Callable[[], Awaitable[str | None]]
+
+
+@asynccontextmanager
+async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) -> AsyncIterator[Host]:
+    """A host of one profile, until the context is left.
+
+    Raises:
+        UserFault: `bad_settings`, `bad_config`, `usage` (a bad profile name).
+        KnownFault: `database_error`, `disk_full`.
+    """
+    # Here, not above: these rooms bring the SDKs' weight with them.
+    from desktop_host.diagnostics import Health, start_logging
+    from desktop_host.profiles.settings_file import SettingsFile
+    from desktop_host.profiles.store import Profiles
+    from desktop_host.profiles.vault import open_vault
+    from desktop_host.providers.catalog import Models
+    from desktop_host.providers.local import LocalModels
+    from desktop_host.providers.scripted import ScriptedModel
+    from desktop_host.servers.supervisor import Servers
+    from desktop_host.storage import open_storage
+
+    clock = SystemClock()
+    extra, known = await _extra_servers(spec.mcp_config)
+    profile = await asyncio.to_thread(Profiles(spec.home).open, spec.profile)
+    logs = await asyncio.to_thread(start_logging, profile.path)
+    try:
+        settings = await SettingsFile.open(profile.path / "settings.toml")
+        secrets = await open_vault(profile.uuid, profile.path, passphrase=passphrase)
+        async with open_storage(profile.path) as storage:
+            models = Models(settings, secrets, clock, local=LocalModels(), scripted=ScriptedModel)
+            bus = Bus()
+            telling: set[asyncio.Task[None]] = set()
+
+            def tell(event: Event) -> None:
+                """Events of no session: servers and library."""
+                task = asyncio.ensure_future(bus.publish(Stamped(0, clock.now(), "", 0, event)))
+                telling.add(task)
+                task.add_done_callback(telling.discard)
+
+            async def emit(session: str | None, event: Event) -> None:
+                await sessions.emit(session, event)
+
+            inbox = Inbox(emit, spec.headless)
+            reviewer = HostReviewer(
+                inbox,
+                models,
+                clock,
+                context=lambda session: sessions.context(session),
+                emit=emit,
+                policy=lambda alias: _sampling(servers.configs(), alias),
+                default_model=lambda: settings.current().model.default,
+            )
+            servers = Servers(
+                profile.path,
+                RunSecrets(secrets, known) if known else secrets,
+                reviewer,
+                tell,
+                clock,
+                extra=extra,
+                with_profile_servers=spec.with_profile_servers or not spec.mcp_config,
+            )
+            gate = Gate(inbox, storage.ledger, settings.current, servers.is_trusted)
+            parts = Parts(storage.history, storage.ledger, models, servers, settings, inbox, gate, bus, clock)
+            sessions = Sessions(parts)
+            health = Health(profile.path, settings, secrets, models, servers, storage)
+            host = Host(profile.name, profile.path, parts, sessions, inbox, servers, secrets, health.run)
+            await servers.open()
+            try:
+                yield host
+            finally:
+                await host.close()
+                await servers.close()
+                await models.close()
+                if telling:
+                    await asyncio.wait(telling, timeout=1)
+    finally:
+        await asyncio.to_thread(logs.close)
+
+
+def _sampling(configs: tuple[ServerConfig, ...], alias: str) -> SamplingPolicy:
+    """What a server may ask of the model; one that is not configured may ask nothing."""
+    found = next((c for c in configs if c.name == alias), None)
+    return found.sampling if found else SamplingPolicy(mode="off")
+
+
+async def _extra_servers(files: tuple[Path, ...]) -> tuple[tuple[ServerConfig, ...], FrozenDict]:
+    """The servers of `--mcp-config` files, and their secrets by the names the servers refer to.
+
+    Raises:
+        UserFault: `bad_config` with the file, `not_found`.
+    """
+    from desktop_host.servers.importing import parse
+
+    configs: dict[str, ServerConfig] = {}
+    secrets: dict[str, object] = {}
+    for file in files:
+        try:
+            text = await asyncio.to_thread(file.read_text, "utf-8-sig")
+        except FileNotFoundError:
+            raise UserFault("not_found", f"there is no file {file}", kind="file", name=str(file)) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserFault("bad_config", f"{file} cannot be read: {error}", file=str(file)) from error
+        try:
+            found = parse(text, frozenset())
+        except UserFault as fault:
+            fault.params.setdefault("file", str(file))
+            raise
+        configs |= {one.config.name: one.config for one in found}
+        for one in found:
+            secrets |= one.secrets
+    return tuple(configs.values()), FrozenDict(secrets)

@@ -1,0 +1,83 @@
+"""Pick a face: the window, or the command line. Kept light: nothing heavy comes before the first paint."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from desktop_host.cli.profiles import ProfilesPort
+    from desktop_host.engine.host import Host, HostSpec
+
+
+def run(argv: list[str]) -> int:
+    """Do what the words say and return the exit code."""
+    if not argv or _only_common(argv):
+        return _window(argv)
+    return _command(argv)
+
+
+def _only_common(argv: list[str]) -> bool:
+    """Whether the words name no verb: then the window opens."""
+    from desktop_host.cli.arguments import parse
+    from desktop_host.core.errors import HostError
+
+    try:
+        return parse(argv).verb is None
+    except HostError:
+        return False  # the command line says what is wrong
+
+
+def _window(argv: list[str]) -> int:
+    from desktop_host.cli.arguments import parse
+    from desktop_host.ui.face import has_display, run_window
+
+    ns = parse(argv)
+    home = Path(ns.home).expanduser() if ns.home else None
+    if has_display():
+        return run_window(lambda: opener, lambda: _spec(ns), home=home, profile=ns.profile, lazy=True)
+    from desktop_host import i18n
+
+    i18n.install(ns.lang or "system")
+    print(i18n.tr("app.no_display"), file=sys.stderr)
+    return _command(argv if sys.stdin.isatty() else ["demo", *argv])
+
+
+def _command(argv: list[str]) -> int:
+    from desktop_host.cli.arguments import parse
+    from desktop_host.cli.main import run as run_command
+    from desktop_host.core.errors import HostError
+
+    try:
+        home = parse(argv).home
+    except HostError:
+        home = None
+    return run_command(argv, opener, profiles=_profiles(home), demo=_demo)
+
+
+def _spec(ns: Namespace) -> HostSpec:
+    from desktop_host.engine.host import HostSpec
+
+    return HostSpec(Path(ns.home).expanduser() if ns.home else None, ns.profile)
+
+
+def opener(spec: HostSpec) -> AbstractAsyncContextManager[Host]:
+    """Open a host; its rooms are imported now."""
+    from desktop_host.app.compose import open_host
+
+    return open_host(spec)
+
+
+def _profiles(home: str | None) -> ProfilesPort:
+    from desktop_host.app.tenants import Tenants
+
+    return Tenants(Path(home).expanduser() if home else None)
+
+
+def _demo(ns: Namespace) -> int:
+    from desktop_host.app.demo import demo
+
+    return demo(ns)

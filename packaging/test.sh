@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# All tests. Usage: packaging/test.sh BIN [PYTEST ARGUMENTS]
+# Public MCP servers (npm, PyPI) are installed below .tools once; what cannot be had is skipped by name,
+# except in CI (CI=true), where a missing part is a failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$(cd "$1" && pwd); shift
+tools="$PWD/.tools"
+mkdir -p "$tools"
+
+if command -v npm >/dev/null && [ ! -x "$tools/node_modules/.bin/mcp-server-everything" ]; then
+  npm install --silent --no-fund --no-audit --prefix "$tools" @modelcontextprotocol/server-everything@2026.8.31 \
+    @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31 ||
+    echo "the npm servers could not be installed" >&2
+fi
+if [ ! -x "$tools/python/bin/mcp-server-time" ]; then
+  python3 -m venv "$tools/python" 2>/dev/null || "$bin/python" -m venv "$tools/python"
+  "$tools/python/bin/pip" install --quiet --disable-pip-version-check \
+    mcp-server-fetch==2026.10.24 mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 ||
+    echo "the PyPI servers could not be installed" >&2
+fi
+export DESKTOP_HOST_TEST_NODE_BIN="$tools/node_modules/.bin" DESKTOP_HOST_TEST_PYTHON_BIN="$tools/python/bin"
+export DESKTOP_HOST_MODELS="${DESKTOP_HOST_MODELS:-$tools/models}"
+if [ ! -d "$DESKTOP_HOST_MODELS" ] && [ -n "${CI:-}${DESKTOP_HOST_FULL:-}" ]; then
+  "$bin/desktop-host" models get local
+fi
+export QT_QPA_PLATFORM="${QT_QPA_PLATFORM:-offscreen}"
+exec "$bin/python" -m pytest "$@"
