@@ -31,9 +31,8 @@ SYSTEM_TOKENS = 600
 """How much of the host's own system text a small model gets."""
 
 RULES = """You are an assistant that can use tools. Answer with one JSON object.
-To use a tool: {"tool": "<name>", "arguments": {...}}
-To talk (greeting, thanks, joke, general knowledge, or to answer after a tool result): \
-{"tool": "reply", "arguments": {"text": "..."}}
+To use a tool: {"tool": "<name>", "arguments": {...}}. \
+When no tool fits (greeting, thanks, joke, general knowledge): {"tool": "reply", "arguments": {"text": "..."}}.
 Tools:
 """
 REPLY_LINE = "- reply(text: string) - Talk to the user without a tool."

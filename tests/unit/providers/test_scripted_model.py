@@ -123,9 +123,13 @@ async def test_an_error_step_raises_as_that_code_does(tmp_path: Path, code: str,
 async def test_an_error_after_text_says_that_text_was_shown(tmp_path: Path) -> None:
     """Hazard J106."""
     seen: list[ModelEvent] = []
-    with pytest.raises(ModelFault) as caught:
+
+    async def read() -> None:
         async for event in script(tmp_path, [[{"text": "a"}, {"error": {"code": "overloaded"}}]]).stream(chat()):
             seen.append(event)
+
+    with pytest.raises(ModelFault) as caught:
+        await read()
     assert caught.value.visible
     assert seen == [TextDelta("a")]
 
