@@ -1,0 +1,308 @@
+"""The open chat: which session it is, what it may do now, and the verbs of the person."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from desktop_host.core.asks import Answer
+from desktop_host.core.errors import HostError
+from desktop_host.core.events import ServerChanged, Stamped
+from desktop_host.core.models import ModelEntry
+from desktop_host.core.sessions import SessionOptions
+from desktop_host.core.transcript import Transcript
+from desktop_host.engine.host import Host, InputFile, UserInput
+from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.viewmodels.transcript import TranscriptModel
+
+DRAFT_PAUSE_MS = 600
+"""A draft is kept when the person stops typing for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerChoice:
+    """A server as this chat may use it."""
+
+    alias: str
+    title: str
+    state: str
+    tools: int
+    tokens: int
+    """Estimate of what its tools cost in each request."""
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    transcript: Transcript
+    options: SessionOptions
+    draft: str
+
+
+class Chat(QObject):
+    """One chat at a time. `open_session(None)` is a new chat that exists from its first message on."""
+
+    opened = Signal()
+    """Another conversation is shown; transcript, options and draft are ready."""
+    loading = Signal(bool)
+    failed = Signal(object)
+    """`HostError` of something the person did here."""
+    created = Signal(str)
+    """The new chat became a session of this id."""
+    options_changed = Signal()
+    models_changed = Signal()
+    servers_changed = Signal()
+    sent = Signal()
+    """The host took the message."""
+    refused = Signal(str, object)
+    """The host did not take a message: `(text, files)` go back to the composer."""
+
+    def __init__(self, bridge: Bridge, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._bridge = bridge
+        self.session: str | None = None
+        self.transcript = TranscriptModel(self)
+        self.options = SessionOptions()
+        self.models: tuple[ModelEntry, ...] = ()
+        self.models_known = False
+        self.servers: tuple[ServerChoice, ...] = ()
+        self.default_model = ""
+        self.busy = False
+        """A conversation is being read."""
+        self._drafts: dict[str | None, str] = {}
+        self._reading: str | None = None
+        self._later: list[Stamped] = []
+        self._draft_timer = QTimer(self)
+        self._draft_timer.setSingleShot(True)
+        self._draft_timer.setInterval(DRAFT_PAUSE_MS)
+        self._draft_timer.timeout.connect(self._keep_draft)
+        self._servers_timer = QTimer(self)
+        self._servers_timer.setSingleShot(True)
+        self._servers_timer.setInterval(250)
+        self._servers_timer.timeout.connect(self.refresh_servers)
+        bridge.batch.connect(self._take)
+        bridge.lagged.connect(self._reread)
+
+    # ---- which chat
+
+    def open_session(self, session: str | None) -> None:
+        """Show a session, or an empty new chat. What was typed so far stays with its own chat."""
+        self._keep_draft()
+        self.session = session
+        self.transcript.load(Transcript(session or ""))
+        self._reading, self._later = None, []
+        if session is None:
+            self.options = SessionOptions()
+            self._set_busy(False)
+            self.opened.emit()
+            self.refresh_servers()
+            return
+        self._set_busy(True)
+        self._read(session)
+
+    def _read(self, session: str) -> None:
+        self._reading, self._later = session, []
+
+        async def read(host: Host) -> _Opened:
+            transcript = await host.transcript(session)
+            options = await host.history.options(session)
+            draft = await host.history.state(session, "draft")
+            return _Opened(transcript, options, draft if isinstance(draft, str) else "")
+
+        def done(found: _Opened) -> None:
+            if self._reading != session:
+                return
+            later, self._reading, self._later = self._later, None, []
+            self.options = found.options
+            self._drafts.setdefault(session, found.draft)
+            self.transcript.load(found.transcript, later)
+            self._set_busy(False)
+            self.opened.emit()
+            self.refresh_servers()
+
+        def failed(error: HostError) -> None:
+            if self._reading == session:
+                self._reading = None
+                self._set_busy(False)
+                self.failed.emit(error)
+
+        self._bridge.then(read, done, failed, self)
+
+    def _reread(self) -> None:
+        """Events were lost: read the journal again, quietly."""
+        session = self.session
+        if session is None or self._reading is not None:
+            return
+        self._reading, self._later = session, []
+
+        def done(transcript: Transcript) -> None:
+            if self._reading == session:
+                later, self._reading, self._later = self._later, None, []
+                self.transcript.load(transcript, later)
+
+        self._bridge.then(lambda h: h.transcript(session), done, self.failed.emit, self)
+
+    def _set_busy(self, on: bool) -> None:
+        self.busy = on
+        self.loading.emit(on)
+
+    def _take(self, events: tuple[Stamped, ...]) -> None:
+        if any(isinstance(s.event, ServerChanged) for s in events):
+            self._servers_timer.start()
+        if self.session is None:
+            return
+        mine = [s for s in events if s.session == self.session]
+        if self._reading is not None:
+            self._later += mine
+        elif mine:
+            self.transcript.take(mine)
+
+    # ---- verbs
+
+    def send(self, text: str, files: tuple[InputFile, ...] = ()) -> None:
+        """Say something; a new chat becomes a session first."""
+        said = UserInput(text, files)
+        session, options = self.session, self.options
+        self._drafts.pop(session, None)
+
+        async def submit(host: Host) -> str:
+            target = session or await host.new_session(options)
+            if session is not None:
+                await host.history.put_state(session, "draft", "")
+            await host.submit(target, said)
+            return target
+
+        def done(target: str) -> None:
+            if session is None and self.session is None:
+                self.session = target
+                self._drafts[target] = self._drafts.pop(None, "")
+                self._read(target)
+                self.created.emit(target)
+            self.sent.emit()
+
+        def failed(error: HostError) -> None:
+            if self.session == session:
+                self.refused.emit(text, files)
+            self.failed.emit(error)
+
+        self._bridge.then(submit, done, failed, self)
+
+    def stop(self) -> None:
+        """Stop the running turn."""
+        self._do(lambda h, s: h.interrupt(s))
+
+    def resume(self) -> None:
+        """Go on with the last turn."""
+        self._do(lambda h, s: h.resume(s))
+
+    def apply_tools(self) -> None:
+        """Give the model the tools as they are now."""
+        self._do(lambda h, s: h.apply_tools(s))
+
+    def answer(self, ask_id: str, answer: Answer) -> None:
+        """Answer a question."""
+        self._bridge.then(lambda h: h.answer(ask_id, answer), lambda _ok: None, self.failed.emit, self)
+
+    def _do(self, verb: Callable[[Host, str], Awaitable[Any]]) -> None:
+        session = self.session
+        if session is not None:
+            self._bridge.then(lambda h: verb(h, session), lambda _x: None, self.failed.emit, self)
+
+    # ---- drafts
+
+    @property
+    def draft(self) -> str:
+        """What was typed in this chat and not sent."""
+        return self._drafts.get(self.session, "")
+
+    def set_draft(self, text: str) -> None:
+        """Remember what is typed; it is kept with the session when typing pauses."""
+        if text != self.draft:
+            self._drafts[self.session] = text
+            self._draft_timer.start()
+
+    def _keep_draft(self) -> None:
+        session = self.session
+        if not self._draft_timer.isActive() and self.sender() is not self._draft_timer:
+            return
+        self._draft_timer.stop()
+        if session is not None:
+            text = self._drafts.get(session, "")
+            self._bridge.then(
+                lambda h: h.history.put_state(session, "draft", text), lambda _x: None, self.failed.emit, self
+            )
+
+    # ---- models and servers
+
+    @property
+    def model(self) -> str:
+        """REF of the model that answers next."""
+        return self.options.model or self.default_model
+
+    @property
+    def model_entry(self) -> ModelEntry | None:
+        """What is known of that model."""
+        return next((m for m in self.models if m.ref == self.model), None)
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether a message would find a model; hopeful while that is not known."""
+        if not self.models_known:
+            return True
+        entry = self.model_entry
+        return entry.ready if entry is not None else bool(self.model)
+
+    def refresh_models(self) -> None:
+        """Ask which models there are."""
+
+        async def read(host: Host) -> tuple[tuple[ModelEntry, ...], str]:
+            return await host.models.entries(), host.settings.current().model.default
+
+        def done(found: tuple[tuple[ModelEntry, ...], str]) -> None:
+            self.models, self.default_model = found
+            self.models_known = True
+            self.models_changed.emit()
+
+        self._bridge.then(read, done, self.failed.emit, self)
+
+    def refresh_servers(self) -> None:
+        """Ask which servers this chat may use and what their tools cost."""
+        wanted = self.options.servers
+
+        async def read(host: Host) -> tuple[ServerChoice, ...]:
+            titles = {c.name: c.title or c.name for c in host.servers.configs()}
+            found = []
+            for status in host.servers.statuses():
+                if not status.enabled:
+                    continue
+                tools = [t for t in host.servers.tools(status.name) if t.enabled] if status.tools else []
+                on = wanted is None or status.name in wanted
+                found.append(ServerChoice(
+                    status.name, titles.get(status.name, status.name), status.state.value, len(tools),
+                    sum(t.tokens for t in tools), on,
+                ))  # fmt: skip
+            return tuple(found)
+
+        def done(found: tuple[ServerChoice, ...]) -> None:
+            self.servers = found
+            self.servers_changed.emit()
+
+        self._bridge.then(read, done, self.failed.emit, self)
+
+    def pick_model(self, ref: str) -> None:
+        """Let another model answer from the next turn on."""
+        self._set_options(replace(self.options, model=ref))
+
+    def pick_servers(self, aliases: tuple[str, ...]) -> None:
+        """Let this chat use these servers only."""
+        every = {s.alias for s in self.servers}
+        self._set_options(replace(self.options, servers=None if set(aliases) == every else aliases))
+        self.refresh_servers()
+
+    def _set_options(self, options: SessionOptions) -> None:
+        self.options = options
+        self.options_changed.emit()
+        self._do(lambda h, s: h.configure(s, options))

@@ -1,0 +1,118 @@
+"""The model and the servers of a chat, one click away, with what they cost."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QMenu, QPushButton
+
+from desktop_host.core.models import ModelEntry
+from desktop_host.i18n import current, tr, trn
+from desktop_host.ui.theme import set_icon, set_role
+from desktop_host.ui.viewmodels.chat import Chat
+
+
+def short_model(ref: str) -> str:
+    """The readable end of a REF."""
+    return ref.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+
+
+class ModelButton(QPushButton):
+    """Which model answers; its menu lists what there is, what is not ready says why."""
+
+    needs_model = Signal()
+
+    def __init__(self, chat: Chat) -> None:
+        super().__init__()
+        self._chat = chat
+        set_role(self, "quiet")
+        set_icon(self, "model", "muted", 16)
+        self._menu = QMenu(self)
+        self._menu.aboutToShow.connect(self._fill)
+        self.setMenu(self._menu)
+        for signal in (chat.models_changed, chat.options_changed, chat.opened):
+            signal.connect(self.show_choice)
+        self.show_choice()
+
+    def show_choice(self) -> None:
+        """Name the model that answers next."""
+        entry = self._chat.model_entry
+        name = entry.title if entry else short_model(self._chat.model) or tr("chat.model.none")
+        metrics = self.fontMetrics()
+        self.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, metrics.averageCharWidth() * 24))
+        self.setToolTip(self._chat.model)
+        self.setAccessibleName(tr("chat.model.name", model=name))
+
+    def _fill(self) -> None:
+        self._menu.clear()
+        group = QActionGroup(self._menu)
+        for source, entries in groupby(self._chat.models, key=lambda e: e.source):
+            self._menu.addSection(_source(source))
+            for entry in entries:
+                action = self._menu.addAction(self._line(entry))
+                action.setCheckable(True)
+                action.setChecked(entry.ref == self._chat.model)
+                action.setToolTip(entry.ref)
+                group.addAction(action)
+                if entry.ready:
+                    action.triggered.connect(lambda _c=False, ref=entry.ref: self._chat.pick_model(ref))
+                else:
+                    action.triggered.connect(lambda _c=False: self.needs_model.emit())
+        self._menu.addSeparator()
+        self._menu.addAction(tr("chat.model.manage"), self.needs_model.emit)
+
+    def _line(self, entry: ModelEntry) -> str:
+        if entry.ready:
+            return entry.title
+        key = f"chat.model.reason.{entry.reason}"
+        why = tr(key) if current().has(key) else (entry.reason or "")
+        return f"{entry.title}  ({why})"
+
+
+class ServersButton(QPushButton):
+    """Which servers this chat may use; shows how many tools that is and about how many tokens they cost."""
+
+    def __init__(self, chat: Chat) -> None:
+        super().__init__()
+        self._chat = chat
+        set_role(self, "quiet")
+        set_icon(self, "tool", "muted", 16)
+        self._menu = QMenu(self)
+        self._menu.aboutToShow.connect(self._fill)
+        self.setMenu(self._menu)
+        chat.servers_changed.connect(self.show_choice)
+        self.show_choice()
+
+    def show_choice(self) -> None:
+        """How many tools, and their cost."""
+        on = [s for s in self._chat.servers if s.on]
+        tools, tokens = sum(s.tools for s in on), sum(s.tokens for s in on)
+        self.setText(trn("chat.tools", tools) if tools else tr("chat.tools.none"))
+        self.setToolTip(tr("chat.tools.cost", tokens=f"{tokens:,}"))
+        self.setAccessibleName(f"{self.text()}. {self.toolTip()}")
+
+    def _fill(self) -> None:
+        self._menu.clear()
+        total = sum(s.tokens for s in self._chat.servers if s.on)
+        self._menu.addSection(tr("chat.tools.cost", tokens=f"{total:,}"))
+        if not self._chat.servers:
+            self._menu.addAction(tr("chat.tools.no_servers")).setEnabled(False)
+        for server in self._chat.servers:
+            state = "" if server.state == "ready" else f"  ({tr(f'chat.server.{server.state}')})"
+            action = self._menu.addAction(
+                f"{server.title}  ·  {trn('chat.tools', server.tools)}  ·  {server.tokens:,}{state}"
+            )
+            action.setCheckable(True)
+            action.setChecked(server.on)
+            action.toggled.connect(lambda on, alias=server.alias: self._switch(alias, on))
+
+    def _switch(self, alias: str, on: bool) -> None:
+        chosen = tuple(s.alias for s in self._chat.servers if (on if s.alias == alias else s.on))
+        self._chat.pick_servers(chosen)
+
+
+def _source(source: str) -> str:
+    key = f"chat.model.source.{source}"
+    return tr(key) if current().has(key) else source

@@ -1,0 +1,260 @@
+"""Where the person writes: text that grows, files, the model and the tools of this chat, Send and Stop."""
+
+from __future__ import annotations
+
+import mimetypes
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QIODevice, QMimeData, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage, QKeyEvent
+from PySide6.QtWidgets import QFileDialog, QFrame, QPlainTextEdit, QWidget
+
+from desktop_host.engine.host import InputFile
+from desktop_host.i18n import tr, trn
+from desktop_host.ui.theme import Space, set_icon, set_role, theme
+from desktop_host.ui.viewmodels.chat import Chat
+from desktop_host.ui.widgets.choosers import ModelButton, ServersButton
+from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.image_view import human_size
+from desktop_host.ui.widgets.pieces import button, clear, column, icon_button, label, row
+
+MAX_FILE = 20 * 1024 * 1024
+"""Largest file (bytes) that goes with a message."""
+MAX_LINES = 12
+
+
+class MessageEdit(QPlainTextEdit):
+    """Enter sends, Shift+Enter breaks the line; files and pictures that are pasted or dropped are attached."""
+
+    submitted = Signal()
+    files = Signal(object)
+    """`list[Path]` that were dropped or pasted."""
+    picture = Signal(object)
+    """`QImage` that was pasted."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        set_role(self, "plain")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setPlaceholderText(tr("chat.composer.placeholder"))
+        self.setAccessibleName(tr("chat.composer.name"))
+        self.setAccessibleDescription(tr("chat.composer.keys"))
+        self.document().setDocumentMargin(theme.px(Space.XS))
+        self.document().documentLayout().documentSizeChanged.connect(lambda _s: self.fit())
+        self.fit()
+
+    def fit(self) -> None:
+        """Grow with the text, up to twelve lines."""
+        lines = max(1, min(MAX_LINES, round(self.document().size().height())))
+        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 2 * theme.px(Space.XS) + 4)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter sends."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if event.modifiers() & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier):
+                self.insertPlainText("\n")
+                self.ensureCursorVisible()
+            else:
+                self.submitted.emit()
+            return
+        super().keyPressEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Text, pictures and files."""
+        return source.hasText() or source.hasImage() or source.hasUrls()
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Attach files and pictures; insert text."""
+        paths = local_files(source)
+        if paths:
+            self.files.emit(paths)
+        elif source.hasImage() and not source.hasText():
+            self.picture.emit(source.imageData())
+        elif source.hasText():
+            self.insertPlainText(source.text())
+
+
+class Composer(QFrame):
+    """The writing place. Knows the chat's view-model; says only what the person wants."""
+
+    send = Signal(str, object)
+    """`(text, tuple[InputFile, ...])`."""
+    stop = Signal()
+    needs_model = Signal()
+    problem = Signal(str)
+    """Words about a file that cannot be attached."""
+
+    def __init__(self, chat: Chat, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._chat = chat
+        self._files: list[InputFile] = []
+        self.setObjectName("composer")
+        self.setAcceptDrops(True)
+        layout = column(self, space=theme.px(Space.XS))
+        pad = theme.px(Space.S)
+        layout.setContentsMargins(pad, pad, pad, pad)
+        self._chips = QWidget()
+        self._chips_flow = Flow(space=theme.px(Space.XS))
+        self._chips.setLayout(self._chips_flow)
+        self._chips.hide()
+        layout.addWidget(self._chips)
+        self.edit = MessageEdit(self)
+        layout.addWidget(self.edit)
+        self.attach_button = icon_button("attach", tr("chat.attach"), self._choose_files)
+        self.model_button = ModelButton(chat)
+        self.model_button.needs_model.connect(self.needs_model)
+        self.servers_button = ServersButton(chat)
+        self.queued = label("", "caption", wrap=False)
+        self.stop_button = button(tr("chat.stop"), self.stop.emit, icon="stop")
+        self.stop_button.setToolTip(tr("chat.stop.key"))
+        self.send_button = button(tr("chat.send"), self._submit, role="primary", icon="send")
+        self.send_button.setToolTip(tr("chat.send.key"))
+        layout.addLayout(
+            row(
+                self.attach_button, self.model_button, self.servers_button, None, self.queued, self.stop_button,
+                self.send_button, space=theme.px(Space.XS),
+            )
+        )  # fmt: skip
+        self.edit.submitted.connect(self._submit)
+        self.edit.files.connect(self.attach)
+        self.edit.picture.connect(self._attach_picture)
+        self.edit.textChanged.connect(self._typed)
+        self.restyle()
+        self.show_status()
+
+    @property
+    def text(self) -> str:
+        """What is typed."""
+        return self.edit.toPlainText()
+
+    @property
+    def files(self) -> tuple[InputFile, ...]:
+        """What is attached."""
+        return tuple(self._files)
+
+    def put(self, text: str, files: tuple[InputFile, ...] = ()) -> None:
+        """Replace what is typed and attached."""
+        self._files = list(files)
+        self._show_chips()
+        if text != self.text:
+            self.edit.setPlainText(text)
+            cursor = self.edit.textCursor()
+            cursor.movePosition(cursor.MoveOperation.End)
+            self.edit.setTextCursor(cursor)
+        self.show_status()
+
+    def show_status(self) -> None:
+        """Send or Stop, and how many messages wait."""
+        status = self._chat.transcript
+        running = status.running
+        has = bool(self.text.strip() or self._files)
+        self.stop_button.setVisible(running)
+        self.send_button.setVisible(not running or has)
+        self.send_button.setText(tr("chat.queue") if running else tr("chat.send"))
+        self.send_button.setEnabled(has and not self._chat.busy)
+        n = status.now.queued
+        self.queued.setText(trn("chat.queued", n) if n else "")
+        self.queued.setVisible(bool(n))
+
+    def attach(self, paths: list[Path]) -> None:
+        """Add files; says which of them cannot go along."""
+        for path in paths:
+            try:
+                size = path.stat().st_size
+                if not path.is_file():
+                    self.problem.emit(tr("chat.attach.folder", name=path.name))
+                    continue
+                if size > MAX_FILE:
+                    self.problem.emit(tr("chat.attach.large", name=path.name, limit=human_size(MAX_FILE)))
+                    continue
+                data = path.read_bytes()
+            except OSError as cause:
+                self.problem.emit(tr("chat.attach.unreadable", name=path.name, reason=cause.strerror or ""))
+                continue
+            mime = mimetypes.guess_type(path.name)[0] or (
+                "text/plain" if _is_text(data) else "application/octet-stream"
+            )
+            self._files.append(InputFile(path.name, mime, data))
+        self._show_chips()
+
+    def restyle(self) -> None:
+        """Colours anew after a change of theme."""
+        c, radius = theme.colors, theme.px(12)
+        self.setStyleSheet(
+            f"#composer {{ background: {c.base}; border: 1px solid {c.border_strong}; border-radius: {radius}px; }}"
+        )
+
+    def _attach_picture(self, picture: QImage) -> None:
+        if not isinstance(picture, QImage) or picture.isNull():
+            return
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        picture.save(buffer, b"PNG")
+        name = f"{tr('chat.attach.picture')} {len(self._files) + 1}.png"
+        self._files.append(InputFile(name, "image/png", bytes(buffer.data().data())))
+        self._show_chips()
+
+    def _show_chips(self) -> None:
+        clear(self._chips_flow)
+        for at, file in enumerate(self._files):
+            chip = button(f"{file.name} · {human_size(len(file.data))}", lambda at=at: self._remove(at))  # type: ignore[misc]
+            set_icon(chip, "close", "muted", 12)
+            chip.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+            chip.setToolTip(tr("chat.attach.remove", name=file.name))
+            chip.setAccessibleName(chip.toolTip())
+            self._chips_flow.addWidget(chip)
+        self._chips.setVisible(bool(self._files))
+        self.show_status()
+
+    def _remove(self, at: int) -> None:
+        del self._files[at]
+        self._show_chips()
+        self.edit.setFocus()
+
+    def _choose_files(self) -> None:
+        dialog = QFileDialog(self, tr("chat.attach"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(lambda names: self.attach([Path(n) for n in names]))
+        dialog.open()
+
+    def _typed(self) -> None:
+        self._chat.set_draft(self.text)
+        self.show_status()
+
+    def _submit(self) -> None:
+        text = self.text.strip()
+        if (not text and not self._files) or self._chat.busy:
+            return
+        if not self._chat.can_answer:
+            self.needs_model.emit()
+            return
+        files = self.files
+        self.put("")
+        self.send.emit(text, files)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Files may be dropped anywhere on the composer."""
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Attach what was dropped."""
+        self.attach(local_files(event.mimeData()))
+        event.acceptProposedAction()
+
+
+def local_files(source: QMimeData) -> list[Path]:
+    """The files of this computer in what was dropped or pasted."""
+    return [Path(u.toLocalFile()) for u in source.urls() if u.isLocalFile()] if source.hasUrls() else []
+
+
+def _is_text(data: bytes) -> bool:
+    if b"\0" in data[:4096]:
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,256 @@
+"""A tool call as a card: who, what, how it stands; arguments and result one click away."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from desktop_host.core.codec import block_to_mcp
+from desktop_host.core.messages import Outcome, Text
+from desktop_host.core.permissions import Effect
+from desktop_host.core.transcript import ToolEntry
+from desktop_host.core.values import thaw
+from desktop_host.i18n import tr
+from desktop_host.ui.theme import Space, set_icon, set_role, theme
+from desktop_host.ui.viewmodels.asks import pretty
+from desktop_host.ui.widgets.code import CodeFrame
+from desktop_host.ui.widgets.content_views import FoldedText, structured_view, text_view, view_of
+from desktop_host.ui.widgets.pieces import Elided, button, clear, column, icon_label, label, row
+
+TICK_MS = 200
+_LOOKS = {
+    Outcome.OK: ("check", "success"),
+    Outcome.ERROR: ("error", "danger"),
+    Outcome.DENIED: ("shield", "muted"),
+    Outcome.CANCELLED: ("stop", "muted"),
+    Outcome.TIMED_OUT: ("clock", "warning"),
+    Outcome.UNKNOWN: ("warning", "warning"),
+}
+RAW_STRING = 2000
+"""Longer strings (characters) are cut in the raw view, with their length; Copy takes them whole."""
+
+
+def duration(seconds: float) -> str:
+    """A time span for reading."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d} min"
+
+
+class ToolCard(QFrame):
+    """One call. Its body is made when it is first opened."""
+
+    def __init__(self, entry: ToolEntry, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        set_role(self, "card")
+        self.entry = entry
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        outer = column(self, space=0)
+        self._head = QWidget()
+        head = row(owner=self._head)
+        head.setContentsMargins(theme.px(Space.M), theme.px(Space.S), theme.px(Space.S), theme.px(Space.S))
+        self._mark = icon_label("tool")
+        head.addWidget(self._mark)
+        names = column(space=0)
+        self._name = Elided("", "strong")
+        self._line = Elided("", "caption")
+        names.addWidget(self._name)
+        names.addWidget(self._line)
+        head.addLayout(names, 1)
+        self._state = label("", "caption", wrap=False)
+        head.addWidget(self._state)
+        self.fold_button = QPushButton()
+        self.fold_button.setCheckable(True)
+        set_role(self.fold_button, "quiet")
+        set_icon(self.fold_button, "chevron-right", "muted", 16)
+        self.fold_button.toggled.connect(self._toggle)
+        head.addWidget(self.fold_button)
+        outer.addWidget(self._head)
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setFixedHeight(theme.px(4))
+        self._bar.hide()
+        outer.addWidget(self._bar)
+        self._body: QWidget | None = None
+        self._shown: ToolEntry | None = None
+        self._raw = False
+        self._tick = QTimer(self)
+        self._tick.setInterval(TICK_MS)
+        self._tick.timeout.connect(self._show_state)
+        self.show_entry(entry)
+
+    def show_entry(self, entry: ToolEntry) -> None:
+        """Show the call as it now is. Results that are to be seen, and failures, open by themselves."""
+        settled_now = entry.outcome is not None and (self.entry.outcome is None or self._shown is None)
+        self.entry = entry
+        name = entry.title or entry.tool
+        where = tr("chat.tool.builtin") if entry.server == "host" else entry.server
+        self._name.put(f"{where} · {name}" if where else name)
+        self._show_state()
+        running = entry.started and entry.outcome is None
+        if running != self._tick.isActive():
+            self._tick.start() if running else self._tick.stop()
+        visual = any(not isinstance(b, Text) for b in entry.content) or entry.outcome is Outcome.ERROR
+        if settled_now and visual and not self.fold_button.isChecked():
+            self.fold_button.setChecked(True)
+        elif self.fold_button.isChecked() and self._shown is not entry:
+            self._fill()
+        if self._shown is None:
+            self._shown = entry
+
+    def restyle(self) -> None:
+        """Colours anew after a change of theme."""
+        if self._body is not None:
+            for view in self._body.findChildren(CodeFrame):
+                view.restyle()
+
+    @property
+    def state_text(self) -> str:
+        """How the call stands, in a word or two."""
+        entry = self.entry
+        if entry.outcome is not None:
+            word = tr(f"chat.outcome.{entry.outcome.value}")
+            return f"{word} · {duration(entry.duration_ms / 1000)}" if entry.duration_ms else word
+        if entry.started:
+            if entry.started_at is None:
+                return tr("chat.tool.running")
+            return f"{tr('chat.tool.running')} · {duration(max(0.0, time.time() - entry.started_at))}"
+        return tr("chat.tool.asking") if entry.verdict is Effect.ASK else tr("chat.tool.waiting")
+
+    def _show_state(self) -> None:
+        entry = self.entry
+        icon, role = ("clock", "muted") if not entry.started else ("tool", "accent")
+        if entry.outcome is not None:
+            icon, role = _LOOKS[entry.outcome]
+        set_icon(self._mark, icon, role)
+        self._state.setText(self.state_text)
+        self._line.put(self._excerpt())
+        self._line.setVisible(bool(self._line.text()))
+        if entry.outcome is None and entry.progress is not None:
+            self._bar.setRange(0, 1000 if entry.total else 0)
+            if entry.total:
+                self._bar.setValue(max(0, min(1000, int(1000 * entry.progress / entry.total))))
+            self._bar.show()
+        else:
+            self._bar.hide()
+        words = f"{self._name.text()}: {self._state.text()}"
+        if self.accessibleName() != words:
+            self.setAccessibleName(words)
+            self.fold_button.setAccessibleName(tr("chat.tool.details", call=words))
+
+    def _excerpt(self) -> str:
+        entry = self.entry
+        if entry.outcome is None:
+            if entry.message or entry.progress is not None:
+                share = f"{entry.progress:g}" if entry.progress is not None else ""
+                if entry.total:
+                    share = f"{share}/{entry.total:g}"
+                return " · ".join(filter(None, (entry.message, share)))
+            return ", ".join(f"{k}: {_short(v)}" for k, v in entry.arguments.items())[:300]
+        texts = [b.text for b in entry.content if isinstance(b, Text)]
+        return " ".join(texts[0][:400].split()) if texts else ""
+
+    def _toggle(self, on: bool) -> None:
+        set_icon(self.fold_button, "chevron-down" if on else "chevron-right", "muted", 16)
+        if on and (self._body is None or self._shown is not self.entry):
+            self._fill()
+        if self._body is not None:
+            self._body.setVisible(on)
+
+    def _fill(self) -> None:
+        entry = self.entry
+        self._shown = entry
+        outer = self.layout()
+        assert isinstance(outer, QVBoxLayout)
+        if self._body is None:
+            self._body = QWidget()
+            inner = column(self._body, space=theme.px(Space.S))
+            inner.setContentsMargins(theme.px(Space.M), 0, theme.px(Space.M), theme.px(Space.M))
+            outer.addWidget(self._body)
+        inner = self._body.layout()  # type: ignore[assignment]
+        clear(inner)
+        if self._raw:
+            inner.addWidget(_json(tr("chat.tool.raw"), self._raw_value(cut=True), pretty(self._raw_value(cut=False))))
+        else:
+            if entry.arguments:
+                inner.addWidget(_json(tr("chat.tool.arguments"), entry.arguments))
+            for block in entry.content:
+                inner.addWidget(view_of(block))
+            if entry.structured is not None and not self._says_the_same():
+                inner.addWidget(label(tr("chat.tool.structured"), "caption"))
+                inner.addWidget(structured_view(entry.structured))
+            if entry.outcome is not None and not entry.content and entry.structured is None:
+                inner.addWidget(label(tr("chat.tool.empty"), "muted"))
+        raw = button(tr("chat.tool.typed") if self._raw else tr("chat.tool.raw"), self._swap_raw, role="quiet")
+        foot = row(None, raw)
+        inner.addItem(foot)
+
+    def _says_the_same(self) -> bool:
+        """Servers repeat structured data as text; show it once, as data."""
+        texts = [b for b in self.entry.content if isinstance(b, Text)]
+        if len(texts) != 1 or len(self.entry.content) != 1:
+            return False
+        view = text_view(texts[0].text)
+        same = not isinstance(view, FoldedText)
+        view.deleteLater()
+        return same
+
+    def _swap_raw(self) -> None:
+        self._raw = not self._raw
+        self._fill()
+
+    def _raw_value(self, *, cut: bool) -> object:
+        entry = self.entry
+        value: dict[str, object] = {
+            "request": {"name": entry.tool, "arguments": thaw(entry.arguments)},
+        }
+        if entry.outcome is not None:
+            result: dict[str, object] = {"content": [block_to_mcp(b) for b in entry.content]}
+            if entry.structured is not None:
+                result["structuredContent"] = thaw(entry.structured)
+            result["isError"] = entry.outcome is not Outcome.OK
+            value["result"] = result
+        return _cut(value) if cut else value
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter and Space fold and unfold."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Space):
+            self.fold_button.toggle()
+        else:
+            super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click on the head folds and unfolds."""
+        if event.button() is Qt.MouseButton.LeftButton and self._head.geometry().contains(event.position().toPoint()):
+            self.fold_button.toggle()
+        else:
+            super().mousePressEvent(event)
+
+
+def _json(title: str, value: object, whole: str | None = None, max_lines: int = 18) -> CodeFrame:
+    frame = CodeFrame("json", title=title, max_lines=max_lines)
+    frame.add_lines(pretty(value))
+    frame.close_block()
+    frame.source = whole
+    return frame
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else pretty(value)
+    text = " ".join(text[:200].split())
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _cut(value: object) -> object:
+    if isinstance(value, str) and len(value) > RAW_STRING:
+        return f"{value[:RAW_STRING]}… ({len(value)})"
+    if isinstance(value, dict):
+        return {k: _cut(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_cut(v) for v in value]
+    return value

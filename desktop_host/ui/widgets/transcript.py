@@ -1,0 +1,281 @@
+"""The conversation: the newest rows as widgets, earlier ones on demand, following the stream at its end."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from desktop_host.core.asks import ApproveTool
+from desktop_host.core.transcript import AskEntry, AssistantEntry, Entry, NoticeEntry, ToolEntry, UserEntry
+from desktop_host.i18n import tr, trn
+from desktop_host.ui.theme import Space, set_role, theme
+from desktop_host.ui.tokens import TEXT_WIDTH
+from desktop_host.ui.viewmodels.transcript import TranscriptModel
+from desktop_host.ui.widgets.ask_card import AskCard, SettledAsk, card_for
+from desktop_host.ui.widgets.message import AssistantMessage, UserMessage
+from desktop_host.ui.widgets.notice import NoticeLine
+from desktop_host.ui.widgets.pieces import button
+from desktop_host.ui.widgets.tool_card import ToolCard
+
+WINDOW = 40
+"""Rows kept as widgets. Building a widget costs about 2 ms; forty are built within a blink and scroll freely."""
+NEAR_END = 48
+"""Within so many pixels of the end the view follows the stream."""
+
+Row: TypeAlias = UserMessage | AssistantMessage | ToolCard | NoticeLine | AskCard | SettledAsk
+
+
+class TranscriptView(QScrollArea):
+    """Shows a `TranscriptModel`."""
+
+    answered = Signal(str, object)
+    acted = Signal(str)
+    """What the button of a notice wants."""
+    at_end = Signal(bool)
+    """Whether the reader sees the newest row."""
+    asked = Signal(object)
+    """The `AskCard` of a question that has just been raised."""
+
+    def __init__(self, model: TranscriptModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._rows: dict[str, Row] = {}
+        self._first = 0
+        """Position of the oldest row that has a widget."""
+        self._following = True
+        self._holding: int | None = None
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(tr("chat.transcript"))
+        inner = QWidget()
+        set_role(inner, "page")
+        inner.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
+        outer = QHBoxLayout(inner)
+        outer.setContentsMargins(theme.px(Space.XL), theme.px(Space.L), theme.px(Space.XL), theme.px(Space.XL))
+        self._room = QWidget()
+        outer.addStretch(1)
+        outer.addWidget(self._room, 1000)
+        outer.addStretch(1)
+        self._column = QVBoxLayout(self._room)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(theme.px(Space.L))
+        self._earlier = button("", self.load_earlier, role="quiet", icon="chevron-up")
+        self._earlier.hide()
+        self._column.addWidget(self._earlier, 0, Qt.AlignmentFlag.AlignHCenter)
+        self._column.addStretch(1)
+        self.setWidget(inner)
+        bar = self.verticalScrollBar()
+        bar.rangeChanged.connect(self._on_range)
+        bar.valueChanged.connect(self._on_scroll)
+        model.reset.connect(self._rebuild)
+        model.changed.connect(self._take)
+        model.dropped.connect(self._drop)
+        theme.changed.connect(self._restyle)
+        self._fit_width()
+
+    # ---- what others need
+
+    @property
+    def rows(self) -> dict[str, Row]:
+        """The widgets there are, by key, oldest first."""
+        return self._rows
+
+    @property
+    def hidden(self) -> int:
+        """Earlier rows without a widget."""
+        return self._first
+
+    @property
+    def following(self) -> bool:
+        """Whether the view keeps the newest row in sight."""
+        return self._following
+
+    def open_card(self) -> AskCard | None:
+        """The oldest question that waits."""
+        return next((r for r in self._rows.values() if isinstance(r, AskCard) and not r.done), None)
+
+    def to_end(self) -> None:
+        """Go to the newest row and follow from here."""
+        self._follow(True)
+        bar = self.verticalScrollBar()
+        bar.setValue(bar.maximum())
+
+    def load_earlier(self) -> None:
+        """Give earlier rows widgets; what is read stays where it is."""
+        if self._first == 0:
+            return
+        start = max(0, self._first - WINDOW)
+        entries = self._model.now.entries[start : self._first]
+        self._first = start
+        self._holding = self.verticalScrollBar().maximum() - self.verticalScrollBar().value()
+        self._follow(False)
+        made = {e.key: self._make(e) for e in entries}
+        for at, widget in enumerate(made.values()):
+            self._column.insertWidget(1 + at, widget)
+        self._rows = {**made, **self._rows}
+        self._show_earlier()
+        QTimer.singleShot(200, self, self._release)
+
+    def _release(self) -> None:
+        self._holding = None
+
+    # ---- rows
+
+    def _rebuild(self) -> None:
+        self.setUpdatesEnabled(False)
+        for key in list(self._rows):
+            self._remove(key)
+        entries = self._model.now.entries
+        self._first = max(0, len(entries) - WINDOW)
+        for entry in entries[self._first :]:
+            self._append(entry)
+        self._show_earlier()
+        self._mark_last()
+        self.setUpdatesEnabled(True)
+        self.to_end()
+
+    def _take(self, entries: tuple[Entry, ...]) -> None:
+        index = self._model.now.index
+        for entry in entries:
+            row = self._rows.get(entry.key)
+            if row is not None:
+                self._update(row, entry)
+            elif index[entry.key] >= self._first + len(self._rows):
+                self._append(entry)
+                if isinstance(row := self._rows[entry.key], AskCard):
+                    self.asked.emit(row)
+        self._trim()
+        self._mark_last()
+
+    def _update(self, row: Row, entry: Entry) -> None:
+        match row, entry:
+            case UserMessage(), UserEntry():
+                row.show_entry(entry)
+            case AssistantMessage(), AssistantEntry():
+                row.show_entry(entry)
+            case ToolCard(), ToolEntry():
+                row.show_entry(entry)
+            case NoticeLine(), NoticeEntry():
+                row.show_entry(entry)
+            case AskCard() | SettledAsk(), AskEntry():
+                at = self._column.indexOf(row)
+                had_focus = row.isAncestorOf(self.focusWidget()) if self.focusWidget() else False
+                self._discard(row)
+                made = self._make(entry)
+                self._rows[entry.key] = made
+                self._column.insertWidget(at, made)
+                self._hide_silent(made, entry)
+                if had_focus:
+                    self.setFocus()
+
+    def _append(self, entry: Entry) -> None:
+        row = self._make(entry)
+        self._rows[entry.key] = row
+        self._column.insertWidget(self._column.count() - 1, row)
+        self._hide_silent(row, entry)
+
+    def _hide_silent(self, row: Row, entry: Entry) -> None:
+        # The card of the call itself says what became of it.
+        if isinstance(entry, AskEntry) and entry.action is not None and isinstance(entry.ask, ApproveTool):
+            row.hide()
+
+    def _make(self, entry: Entry) -> Row:
+        match entry:
+            case UserEntry():
+                return UserMessage(entry)
+            case AssistantEntry():
+                return AssistantMessage(entry)
+            case ToolEntry():
+                return ToolCard(entry)
+            case NoticeEntry():
+                line = NoticeLine(entry)
+                line.acted.connect(self.acted)
+                return line
+            case AskEntry():
+                if entry.action is not None:
+                    return SettledAsk(entry)
+                card = card_for(entry.ask)
+                card.answered.connect(self.answered)
+                return card
+
+    def _drop(self, keys: tuple[str, ...]) -> None:
+        for key in keys:
+            if key in self._rows:
+                self._remove(key)
+            elif self._first:
+                self._first -= 1
+        self._mark_last()
+
+    def _remove(self, key: str) -> None:
+        self._discard(self._rows.pop(key))
+
+    def _discard(self, row: Row) -> None:
+        self._column.removeWidget(row)
+        row.hide()
+        row.deleteLater()
+
+    def _trim(self) -> None:
+        """Give up the oldest widgets while the reader is at the end."""
+        if not self._following:
+            return
+        while len(self._rows) > WINDOW:
+            oldest, row = next(iter(self._rows.items()))
+            if isinstance(row, AskCard) and not row.done:
+                return
+            self._remove(oldest)
+            self._first += 1
+        self._show_earlier()
+
+    def _mark_last(self) -> None:
+        last = next(reversed(self._rows), None)
+        idle = not self._model.running
+        for key, row in self._rows.items():
+            if isinstance(row, NoticeLine):
+                row.set_last(key == last and idle)
+
+    def refresh_last(self) -> None:
+        """The session's state changed: whether the last notice offers to go on may have, too."""
+        self._mark_last()
+
+    def _show_earlier(self) -> None:
+        self._earlier.setVisible(self._first > 0)
+        self._earlier.setText(trn("chat.earlier", min(WINDOW, self._first)) if self._first else "")
+
+    # ---- scrolling
+
+    def _on_range(self, _low: int, high: int) -> None:
+        bar = self.verticalScrollBar()
+        if self._holding is not None:
+            bar.setValue(high - self._holding)
+        elif self._following:
+            bar.setValue(high)
+
+    def _on_scroll(self, value: int) -> None:
+        bar = self.verticalScrollBar()
+        if self._holding is None:
+            self._follow(bar.maximum() - value <= NEAR_END)
+        if value == 0 and self._first and bar.maximum() > 0 and not self._following:
+            self.load_earlier()
+
+    def _follow(self, on: bool) -> None:
+        if on != self._following:
+            self._following = on
+            self.at_end.emit(on)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep the readable width."""
+        super().resizeEvent(event)
+        self._fit_width()
+
+    def _fit_width(self) -> None:
+        self._room.setMaximumWidth(theme.px(TEXT_WIDTH))
+
+    def _restyle(self) -> None:
+        self._fit_width()
+        for row in self._rows.values():
+            row.restyle()
