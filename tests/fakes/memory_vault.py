@@ -39,10 +39,8 @@ class MemoryVault:
         return tuple(sorted(self._secrets))
 
     async def probe(self) -> FrozenDict:
-        ok = self.fault is None
-        return FrozenDict({
-            "store": "memory", "ok": ok, "detail": self.fault or "", "remedy": "" if ok else f"vault.remedy.{self.fault}",
-        })  # fmt: skip
+        remedy = f"vault.remedy.{self.fault}" if self.fault else ""
+        return FrozenDict({"store": "memory", "ok": not self.fault, "detail": self.fault or "", "remedy": remedy})
 
     async def delete_all(self) -> tuple[str, ...]:
         self._check()

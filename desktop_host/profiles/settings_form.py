@@ -1,0 +1,131 @@
+"""The form of `settings.toml`: a parsed document to settings, and the lists of tables back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from desktop_host.core import settings as core
+from desktop_host.core.errors import UserFault
+from desktop_host.core.settings import Endpoint, PermissionRule, Settings
+from desktop_host.core.values import FrozenDict
+
+WIRES = ("compat", "responses", "anthropic", "anthropic-compat")
+EFFECTS = ("allow", "ask", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a document says."""
+
+    settings: Settings
+    problems: tuple[FrozenDict, ...]
+
+
+def read(document: dict[str, Any]) -> Reading:
+    """The settings in a document; never fails, since each bad value has a default or denies."""
+    problems: list[FrozenDict] = []
+    settings = Settings()
+
+    def bad(key: str, code: str, value: Any = None, wanted: str = "") -> None:
+        shown = "" if value is None else str(value)[:200]
+        problems.append(FrozenDict({"key": key, "code": code, "value": shown, "wanted": wanted}))
+
+    known = {"schema", "endpoints", "rules", *core.SECTIONS}
+    for key in document:
+        if key not in known:
+            bad(str(key), "unknown_key")
+    names = {s.key for s in core.schema()}
+    for section in core.SECTIONS:
+        table = document.get(section, {})
+        if not isinstance(table, dict):
+            bad(section, "bad_value", table, "a table")
+            continue
+        for name, value in table.items():
+            key = f"{section}.{name}"
+            if key not in names:
+                bad(key, "unknown_key")
+                continue
+            try:
+                settings = core.put(settings, key, value)
+            except UserFault as error:
+                bad(key, "bad_value", value, str(error.params.get("wanted", "")))
+    endpoints, rules = [], []
+    for index, table in _tables(document, "endpoints", bad):
+        endpoint = _endpoint(table)
+        if endpoint is None:
+            bad(f"endpoints[{index}]", "bad_value", None, f"name, base_url and wire ({', '.join(WIRES)})")
+        else:
+            endpoints.append(endpoint)
+    for index, table in _tables(document, "rules", bad):
+        rule, sound = _rule(table)
+        rules.append(rule)
+        if not sound:
+            bad(f"rules[{index}]", "bad_value", None, f"pattern and effect ({', '.join(EFFECTS)})")
+    return Reading(replace(settings, endpoints=tuple(endpoints), rules=tuple(rules)), tuple(problems))
+
+
+def _tables(document: dict[str, Any], name: str, bad: Callable[..., None]) -> list[tuple[int, dict[str, Any]]]:
+    items = document.get(name, [])
+    if not isinstance(items, list):
+        bad(name, "bad_value", None, "a list of tables")
+        return [(0, {})] if name == "rules" else []
+    return [(i, item if isinstance(item, dict) else {}) for i, item in enumerate(items)]
+
+
+def _endpoint(table: dict[str, Any]) -> Endpoint | None:
+    name, wire, url = table.get("name"), table.get("wire"), table.get("base_url")
+    models = table.get("models", [])
+    texts = isinstance(models, list) and all(isinstance(m, str) for m in models)
+    if not (isinstance(name, str) and isinstance(url, str) and name and url and wire in WIRES and texts):
+        return None
+    return Endpoint(str(name), str(wire), str(url), tuple(str(m) for m in models))
+
+
+def _rule(table: dict[str, Any]) -> tuple[PermissionRule, bool]:
+    """A rule, and whether it was readable; one that is not denies what it may have meant."""
+    effect, pattern = table.get("effect"), table.get("pattern")
+    arguments, digest = table.get("arguments", ""), table.get("tool_digest", "")
+    sound = effect in EFFECTS and all(isinstance(v, str) for v in (pattern, arguments, digest)) and bool(pattern)
+    if sound:
+        return PermissionRule(str(effect), str(pattern), str(arguments), str(digest)), True
+    return PermissionRule("deny", pattern if isinstance(pattern, str) and pattern else "*"), False
+
+
+def put_tables(styled: Any, name: str, items: tuple[Any, ...]) -> None:
+    """Write a list of tables; those that stay keep their comments and unknown keys, unreadable ones stay."""
+    import tomlkit
+
+    old = [t for t in styled.get(name, ()) if isinstance(t, dict)]
+    kept = {_identity(t): t for t in old}
+    result = tomlkit.aot()
+    for item in items:
+        table = kept.pop(_identity(_fields(item)), None)
+        if table is None:
+            table = tomlkit.table()
+        for key, value in _fields(item).items():
+            if value or key in table:
+                table[key] = list(value) if isinstance(value, tuple) else value
+        result.append(table)
+    for table in old:
+        if name == "endpoints" and _endpoint(table) is None:
+            result.append(table)
+    if name in styled:
+        del styled[name]
+    if len(result):
+        styled[name] = result
+
+
+def _fields(item: Endpoint | PermissionRule) -> dict[str, Any]:
+    """The fields of a table, in the order of the file."""
+    if isinstance(item, Endpoint):
+        return {"name": item.name, "wire": item.wire, "base_url": item.base_url, "models": item.models}
+    return {
+        "effect": item.effect, "pattern": item.pattern, "arguments": item.arguments, "tool_digest": item.tool_digest,
+    }  # fmt: skip
+
+
+def _identity(table: dict[str, Any]) -> tuple[str, ...]:
+    keys = ("name",) if "name" in table else ("effect", "pattern", "arguments", "tool_digest")
+    return tuple(str(table.get(key, "")) for key in keys)
