@@ -14,7 +14,7 @@ from pathlib import Path
 from desktop_host.app.clock import SystemClock
 from desktop_host.app.run_secrets import RunSecrets
 from desktop_host.core.errors import UserFault
-from desktop_host.core.events import Event, Stamped
+from desktop_host.core.events import Event
 from desktop_host.core.servers import SamplingPolicy, ServerConfig
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine.bus import Bus
@@ -61,7 +61,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
 
             def tell(event: Event) -> None:
                 """Events of no session: servers and library."""
-                task = asyncio.ensure_future(bus.publish(Stamped(0, clock.now(), "", 0, event)))
+                task = asyncio.ensure_future(bus.announce(event, clock.now()))
                 telling.add(task)
                 task.add_done_callback(telling.discard)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from desktop_host.core.errors import UserFault
-from desktop_host.core.events import Event, SessionRenamed, StateChanged, UserSaid
+from desktop_host.core.events import Event, SessionRenamed, StateChanged, TurnStarted, UserSaid
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.tickets import Ticket, TurnResult
 from desktop_host.engine.turn import Turn
@@ -113,14 +113,13 @@ class SessionActor:
     async def _run(self, request: _Request) -> TurnResult:
         context = self.context
         context.log.turn = context.conversation.turns + 1
-        opening: list[Event] = []
-        if request.said is not None:
-            opening.append(request.said)
-            if not self._titled:
-                self._titled = True
-                title = title_of(request.said.text)
-                opening.append(SessionRenamed(title))
-                await context.parts.history.rename(context.session, title)
+        opening: list[Event] = [request.said] if request.said else []
+        opening.append(TurnStarted(resumed=request.said is None))
+        if request.said is not None and not self._titled:
+            self._titled = True
+            title = title_of(request.said.text) or request.said.attachments[0].name
+            opening.append(SessionRenamed(title))
+            await context.parts.history.rename(context.session, title)
         context.parts.inbox.take_undecided(context.session)
         text = request.said.text if request.said else None
         ending = await Turn(context, tuple(opening), text).run()

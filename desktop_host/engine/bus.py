@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import replace
 
 from desktop_host.core.delivery import Delivery
-from desktop_host.core.events import Stamped, TokenDelta, subject
+from desktop_host.core.events import Event, Stamped, TokenDelta, subject
 
 PATIENCE_S = 1.0
 
@@ -138,6 +138,16 @@ class Bus:
 
     def __init__(self) -> None:
         self._readers: tuple[Reader, ...] = ()
+        self.seq = 0
+        """The newest place given out; one count for all lines of a host, so that `seq` rises for any reader."""
+        self.order = asyncio.Lock()
+        """Held from stamping to publishing: what is stamped first is published first."""
+
+    async def announce(self, event: Event, now: float) -> None:
+        """Publish an event that belongs to no session and is not kept."""
+        async with self.order:
+            self.seq += 1
+            await self.publish(Stamped(self.seq, now, "", 0, event))
 
     def subscribe(self, session: str | None = None, *, capacity: int = 100, lossless: bool = False) -> Reader:
         """A new reader of events from now on."""

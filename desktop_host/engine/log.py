@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from desktop_host.core.events import Event, Stamped
 from desktop_host.core.ports import Clock, History
 from desktop_host.engine.bus import Bus
@@ -19,13 +17,9 @@ class SessionLog:
         self.history = history
         self._bus = bus
         self._clock = clock
-        self._seq = last_seq
-        self._order = asyncio.Lock()
-
-    @property
-    def last_seq(self) -> int:
+        bus.seq = max(bus.seq, last_seq)
+        self.last_seq = last_seq
         """The place of the newest event."""
-        return self._seq
 
     async def emit(self, *events: Event) -> tuple[Stamped, ...]:
         """Write the journaled ones in one transaction, then publish all.
@@ -33,12 +27,13 @@ class SessionLog:
         Raises:
             KnownFault: the journal could not be written; nothing was published.
         """
-        async with self._order:
+        async with self._bus.order:
             now = self._clock.now()
             stamped = []
             for event in events:
-                self._seq += 1
-                stamped.append(Stamped(self._seq, now, self.session, self.turn, event))
+                self._bus.seq += 1
+                stamped.append(Stamped(self._bus.seq, now, self.session, self.turn, event))
+            self.last_seq = self._bus.seq
             kept = [s for s in stamped if s.event.journaled]
             if kept:
                 await self.history.append(kept)

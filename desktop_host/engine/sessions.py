@@ -77,7 +77,7 @@ class Sessions:
         if context is not None:
             await context.emit(event)
         else:
-            await self._parts.bus.publish(Stamped(0, self._parts.clock.now(), session or "", 0, event))
+            await self._parts.bus.announce(event, self._parts.clock.now())
 
     async def release(self, session: str) -> None:
         """Close a session's actor and all that was opened for it; the record stays."""

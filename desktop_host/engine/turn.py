@@ -19,7 +19,6 @@ from desktop_host.core.events import (
     TokenDelta,
     ToolSettled,
     TurnEnded,
-    TurnStarted,
     UsageRecorded,
 )
 from desktop_host.core.messages import Message, Outcome, Role, StopReason, Text, Thinking, ToolCall
@@ -74,9 +73,9 @@ class Turn:
         """Run to the end. Cancelling interrupts: the turn is closed in order and the ending returned."""
         context = self._context
         limit = context.options.turn_timeout_s or self._parts.settings.current().sessions.turn_timeout_s or None
-        await context.signal(Signal.BEGIN)
         try:
-            await context.emit(*self._opening, TurnStarted(resumed=self._said is None))
+            await context.emit(*self._opening)
+            await context.signal(Signal.BEGIN)
             async with asyncio.timeout(limit) as deadline:
                 ending = await self._loop()
         except asyncio.CancelledError:
@@ -138,11 +137,13 @@ class Turn:
 
     async def _choose_skills(self) -> None:
         context = self._context
-        if self._parts.skills is None or self._said is None:
+        if self._said is None:
+            return
+        if self._parts.skills is None:
+            await context.emit(SkillsChosen())
             return
         plan = await self._parts.skills.plan(context.session, self._said, context.options.skills)
-        if plan.chosen:
-            await context.emit(SkillsChosen(plan.chosen, "\n\n".join(plan.bodies)))
+        await context.emit(SkillsChosen(plan.chosen, "\n\n".join(plan.bodies)))
 
     async def _ask(self, model: ChatModel, request: ModelRequest) -> Completed:
         """One request of the model, streamed; its reply is journaled, whole or in part."""

@@ -41,9 +41,9 @@ async def test_a_turn_with_a_tool_is_told_in_order(rig):
     result = await r.say(session, "what is x?")
     assert (result.status, result.stop, result.text) == (TurnStatus.DONE, TurnStop.END, "found it")
     assert r.types("state_changed") == [
-        "session_opened", "user_said", "session_renamed", "turn_started", "thinking_delta", "token_delta",
-        "assistant_said", "usage_recorded", "tool_requested", "tool_started", "tool_settled", "token_delta",
-        "assistant_said", "usage_recorded", "turn_ended",
+        "session_opened", "user_said", "turn_started", "session_renamed", "skills_chosen", "thinking_delta",
+        "token_delta", "assistant_said", "usage_recorded", "tool_requested", "tool_started", "tool_settled",
+        "token_delta", "assistant_said", "usage_recorded", "turn_ended",
     ]  # fmt: skip
     seqs = [s.seq for s in r.events]
     assert seqs == sorted(set(seqs))
