@@ -92,8 +92,8 @@ def build(request: ModelRequest, card: ModelCard, *, plain: bool) -> Prompt:
 
 def tokens(text: str) -> int:
     """A cautious estimate: three characters a token, one where the script has no spaces."""
-    wide = sum(1 for c in text if c > "\u2e80")
-    return wide + -(-(len(text) - wide) // 3)
+    wide = (len(text.encode("utf-8", "replace")) - len(text)) // 2
+    return wide + -(-max(0, len(text) - wide) // 3)
 
 
 def cut(text: str, limit: int) -> str:
