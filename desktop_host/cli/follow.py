@@ -93,6 +93,7 @@ class Follower:
         either: set[asyncio.Future[Any]] = {work, self.task}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.task.done() and not work.done():
+            self._reader.close()  # or the turn would wait for a reader that reads no more
             await self._host.interrupt(self.session)
             self.task.result()
         result = await work
