@@ -1,0 +1,94 @@
+"""The log: one rotating file a profile, written on a thread of its own, without secrets."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import queue
+from pathlib import Path
+from typing import IO, Any
+
+from desktop_host.diagnostics.redaction import Redactor
+
+FILE = "host.log"
+_BYTES = 1_000_000
+_KEPT = 3
+_CHARS = 40_000
+"""Longest line; of more, the middle is left out."""
+OURS = "desktop_host"
+
+
+class _Redacting(logging.Formatter):
+    """Redacts the finished line, so tracebacks and arguments are covered too."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        if len(line) > _CHARS:
+            line = f"{line[: _CHARS // 2]} … {len(line) - _CHARS} characters … {line[-_CHARS // 2 :]}"
+        return self._redactor(line)
+
+
+class _PrivateFile(logging.handlers.RotatingFileHandler):
+    """Files that only their owner can read."""
+
+    def _open(self) -> IO[Any]:  # type: ignore[override]
+        return open(
+            self.baseFilename, self.mode, encoding="utf-8", errors="backslashreplace",
+            opener=lambda path, flags: os.open(path, flags, 0o600),
+        )  # fmt: skip
+
+
+class Logs:
+    """Open logs; `close` writes out what waits."""
+
+    def __init__(self, folder: Path, redactor: Redactor, level: int) -> None:
+        self.folder = folder
+        self.redactor = redactor
+        """Tell it each secret: `redactor.add(value)`."""
+        waiting: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
+        file = _PrivateFile(folder / FILE, maxBytes=_BYTES, backupCount=_KEPT, encoding="utf-8")
+        file.setFormatter(_Redacting(redactor))
+        self._file = file
+        self._entry = logging.handlers.QueueHandler(waiting)
+        self._listener = logging.handlers.QueueListener(waiting, file)
+        self._listener.start()
+        root = logging.getLogger()
+        root.addHandler(self._entry)
+        ours = logging.getLogger(OURS)
+        self._level = ours.level
+        ours.setLevel(level)
+
+    @property
+    def path(self) -> Path:
+        """The newest file."""
+        return self.folder / FILE
+
+    def close(self) -> None:
+        """Stop logging to this folder; twice is once."""
+        if self._entry in logging.getLogger().handlers:
+            logging.getLogger().removeHandler(self._entry)
+            logging.getLogger(OURS).setLevel(self._level)
+            self._listener.stop()
+            self._file.close()
+
+
+def start_logging(folder: Path, level: int | str = logging.INFO, *, redactor: Redactor | None = None) -> Logs:
+    """Log to `logs/host.log` in a profile's folder; other libraries' warnings too. Blocking.
+
+    Args:
+        folder: the profile's folder.
+        level: of our own loggers; others are kept from WARNING on.
+        redactor: what to leave out; None: a new one that knows the common forms of keys.
+
+    Raises:
+        OSError: the file cannot be made.
+    """
+    logs = folder / "logs"
+    logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    number = level if isinstance(level, int) else logging.getLevelNamesMapping()[level.upper()]
+    return Logs(logs, redactor or Redactor(), number)
