@@ -178,7 +178,7 @@ def classify(
     said = where.clean(text or f"HTTP {status}" if status else text or "the model reported an error")
     params["detail"] = said
     return ModelFault(
-        code, f"{where.provider}: {said}", retryable=retryable, retry_after_s=retry_after(given), visible=visible,
+        code, said, retryable=retryable, retry_after_s=retry_after(given), visible=visible,
         **params,
     )  # fmt: skip
 
@@ -210,7 +210,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def truncated(where: Where, *, visible: bool, detail: str = "the stream ended before the answer did") -> ModelFault:
     """The fault of an answer that was cut off."""
     return ModelFault(
-        "stream_truncated", f"{where.provider}: {detail}", retryable=not visible, visible=visible,
+        "stream_truncated", detail, retryable=not visible, visible=visible,
         detail=detail, **where.params(),
     )  # fmt: skip
 
@@ -219,7 +219,7 @@ def protocol(where: Where, reason: str, detail: str, *, visible: bool = False) -
     """The fault of an address that does not speak the protocol."""
     said = where.clean(detail)
     return ModelFault(
-        "protocol_error", f"{where.provider}: {said}", visible=visible, reason=reason, detail=said, **where.params()
+        "protocol_error", said, visible=visible, reason=reason, detail=said, **where.params()
     )
 
 
@@ -249,7 +249,7 @@ def from_exception(where: Where, error: Exception, *, streaming: bool = False) -
     params = where.params() | {"detail": detail}
 
     def fault(code: str, reason: str, retryable: bool = False) -> ModelFault:
-        return ModelFault(code, f"{where.provider}: {detail}", retryable=retryable, reason=reason, **params)
+        return ModelFault(code, detail, retryable=retryable, reason=reason, **params)
 
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in links):
         return fault("tls", "certificate")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from desktop_host.core.admin import SecretStore
 from desktop_host.core.errors import KnownFault
@@ -48,7 +49,7 @@ class Keys:
             name = place.secrets[0]
             raise KnownFault(
                 "auth", f"there is no key for {place.provider}; set the secret {name!r}",
-                provider=place.provider, model=place.model, reason="no_key", secret=name,
+                provider=place.provider, host=urlsplit(place.base_url).netloc, model=place.model, reason="no_key", secret=name,
                 detail=f"no key is set ({name})",
             )  # fmt: skip
         return found or ""
