@@ -80,7 +80,7 @@ class Actions(QObject):
         self.retranslate()
         self._refresh()
 
-    def bind(self, command_id: str, act: Callable[[], None]) -> None:
+    def bind(self, command_id: str, act: Callable[[], object]) -> None:
         """Say what a command does."""
         self._actions[command_id].triggered.connect(lambda _checked=False: act())
 

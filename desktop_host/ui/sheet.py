@@ -12,11 +12,10 @@ def style_sheet(c: Colors, px: Callable[[int], int]) -> str:
     """The sheet for a set of colours; `px` turns token pixels into real ones."""
     xs, s, m = px(Space.XS), px(Space.S), px(Space.M)
     r = px(RADIUS)
-    body, caption, heading, title = (px(t.px) for t in (Type.BODY, Type.CAPTION, Type.HEADING, Type.TITLE))
+    caption, heading, title = (px(t.px) for t in (Type.CAPTION, Type.HEADING, Type.TITLE))
     icons = shipped("resources", "icons").as_posix()
     tone = "light" if c.window > "#808080" else "dark"
     return f"""
-* {{ font-size: {body}px; }}
 QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border_strong}; padding: {xs}px {s}px; }}
 QLabel {{ background: transparent; }}
 QLabel[role="title"] {{ font-size: {title}px; font-weight: 600; }}

@@ -1,0 +1,248 @@
+"""The window as a face of the host: shown first, filled when the host's types are loaded, closed in order.
+
+Only PySide6 and a few light modules of ours are imported before the first paint; the rest is imported by a
+thread right after it. `tests/ui/test_shell_start.py` holds this.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QEventLoop, QLibraryInfo, QObject, QSocketNotifier, Qt, QTimer, QTranslator, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from desktop_host import i18n
+from desktop_host.ui.single_instance import SingleInstance
+from desktop_host.ui.theme import theme
+from desktop_host.ui.widgets.window import MainWindow
+from desktop_host.ui.window_state import WindowState
+
+if TYPE_CHECKING:
+    from desktop_host.engine.host import HostSpec, Opener
+    from desktop_host.ui.bridge import Bridge
+    from desktop_host.ui.widgets.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+CLOSE_BUDGET_S = 15.0
+"""Longest wait for the host to close before the window's process leaves it behind."""
+
+
+def has_display() -> bool:
+    """Whether a window can be shown. Qt aborts the process where it cannot, with a misleading message."""
+    if not sys.platform.startswith("linux"):
+        return True
+    if os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] in ("offscreen", "minimal", "vnc", "linuxfb", "eglfs"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def run_window(
+    opener: Opener | Callable[[], Opener],
+    spec: HostSpec | Callable[[], HostSpec],
+    *,
+    home: Path | None = None,
+    profile: str = "default",
+    arguments: Sequence[str] = (),
+    lazy: bool = False,
+) -> int:
+    """Show the window and run until it is closed.
+
+    Args:
+        opener: how to open the host; with `lazy` a function that gives it.
+        spec: what to open; with `lazy` a function that gives it. Both are called in a thread, after the first paint.
+        home: `HostSpec.home`, needed before the spec is made.
+        profile: `HostSpec.profile`, likewise.
+        arguments: what a running window is told if there is one already.
+        lazy: see above; keeps the import of the host's types off the way to the first paint.
+
+    Returns:
+        The exit code: 0, or the one of the error that kept the host from opening; 2 without a display.
+    """
+    if not has_display():
+        print(i18n.tr("window.no_display"), file=sys.stderr)
+        return 2
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication([sys.argv[0]])
+    app.setApplicationName("desktop-host")
+    app.setDesktopFileName("desktop-host")
+    app.setQuitOnLastWindowClosed(False)
+    instance = SingleInstance(home, profile)
+    if not instance.claim(list(arguments)):
+        return 0
+    try:
+        face = _Face(app, opener, spec, lazy=lazy, state=WindowState(home, profile), profile=profile)
+        instance.raised.connect(face.receive)
+        return face.run()
+    finally:
+        instance.release()
+
+
+class _Face(QObject):
+    """One run of the window."""
+
+    _loaded = Signal(object)
+
+    def __init__(
+        self, app: QApplication, opener: Any, spec: Any, *, lazy: bool, state: WindowState, profile: str
+    ) -> None:
+        super().__init__()
+        self._app, self._opener, self._spec, self._lazy = app, opener, spec, lazy
+        self._code = 0
+        self._loop: Any = None
+        self._bridge: Bridge | None = None
+        self._workspace: Workspace | None = None
+        self._early: list[list[str]] = []
+        self._closing = False
+        self._over = False
+        self._translator = QTranslator(self)
+        language = state.text("language", "system")
+        i18n.install(language)
+        self._speak(language)
+        theme.apply(state.text("theme", "system"), state.number("scale", 100))
+        self.window = MainWindow(state, profile)
+        self.window.closing.connect(self._close)
+        self._loaded.connect(self._fill, Qt.ConnectionType.QueuedConnection)
+        self._signals = _Signals(self.window.close, self)
+
+    def run(self) -> int:
+        """Show, paint, load, run."""
+        self.window.show()
+        painted = QEventLoop()
+        self.window.after_paint(painted.quit)
+        QTimer.singleShot(2000, painted.quit)  # a window that starts minimised is not painted
+        painted.exec()
+        threading.Thread(target=self._load, name="warm-up", daemon=True).start()
+        import asyncio
+
+        import qasync
+
+        self._loop = qasync.QEventLoop(self._app, already_running=False)
+        asyncio.set_event_loop(self._loop)
+        try:
+            with self._loop:
+                if not self._over:
+                    self._loop.run_forever()
+        finally:
+            asyncio.set_event_loop(None)
+            self._signals.restore()
+            self.window.hide()
+            self.window.deleteLater()
+            self._app.sendPostedEvents(None, 0)
+        return self._code
+
+    def receive(self, arguments: list[str]) -> None:
+        """Another start hands over."""
+        self.window.come_forward()
+        if self._workspace is None:
+            self._early.append(arguments)
+        else:
+            self._workspace.receive(arguments)
+
+    # ---- inside
+
+    def _load(self) -> None:
+        """In a thread: import the host's types and the pages."""
+        try:
+            from desktop_host.ui.bridge import Bridge
+            from desktop_host.ui.widgets.workspace import Workspace
+
+            opener = self._opener() if self._lazy else self._opener
+            spec = self._spec() if self._lazy else self._spec
+            self._loaded.emit((Bridge, Workspace, opener, spec))
+        except BaseException as cause:
+            self._loaded.emit(cause)
+
+    def _fill(self, got: Any) -> None:
+        if isinstance(got, BaseException):
+            self._code = 1
+            self._stop()
+            raise got
+        if self._closing:
+            self._stop()
+            return
+        bridge_type, workspace_type, opener, spec = got
+        bridge = bridge_type(opener, spec, self)
+        bridge.failed.connect(self._host_failed)
+        bridge.ready.connect(lambda _host: setattr(self, "_code", 0))
+        bridge.closed.connect(self._stop)
+        self._bridge = bridge
+        self._workspace = workspace_type(self.window, bridge, bridge.start)
+        self._workspace.language_changed.connect(self._speak)
+        bridge.start()
+        for arguments in self._early:
+            bridge.ready.connect(lambda _host, a=arguments: self._workspace and self._workspace.receive(a))
+
+    def _host_failed(self, error: Any) -> None:
+        self._code = int(error.exit_code)
+
+    def _close(self) -> None:
+        if self._closing:
+            return
+        self._closing = True
+        if self._bridge is None:
+            self._stop()
+            return
+        QTimer.singleShot(int(CLOSE_BUDGET_S * 1000), self, self._give_up)
+        self._bridge.close()
+
+    def _give_up(self) -> None:
+        log.warning("the host did not close within %s s", CLOSE_BUDGET_S)
+        self._code = 1
+        self._stop()
+
+    def _stop(self) -> None:
+        self._over = True
+        if self._loop is not None and self._loop.is_running():
+            self._loop.stop()
+
+    def _speak(self, language: str) -> None:
+        """Qt's own texts (dialogs, menus of text fields) in the language of the window."""
+        self._app.removeTranslator(self._translator)
+        if i18n.pick_language(language) == "zh_CN":
+            folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+            if self._translator.load("qtbase_zh_CN", folder):
+                self._app.installTranslator(self._translator)
+        QGuiApplication.setApplicationDisplayName(i18n.tr("app.name"))
+
+
+class _Signals(QObject):
+    """SIGINT and SIGTERM close the window in order; Qt's loop is woken by a socket."""
+
+    def __init__(self, act: Callable[[], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self._act = act
+        self._ours, theirs = socket.socketpair()
+        self._theirs = theirs
+        for end in (self._ours, theirs):
+            end.setblocking(False)
+        self._old_fd = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+        self._old = {which: signal.signal(which, lambda *_: None) for which in (signal.SIGINT, signal.SIGTERM)}
+        self._notifier = QSocketNotifier(self._ours.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._on_signal)
+
+    def restore(self) -> None:
+        """Put the former handlers back."""
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(self._old_fd)
+        for which, handler in self._old.items():
+            signal.signal(which, handler)
+        self._ours.close()
+        self._theirs.close()
+
+    def _on_signal(self) -> None:
+        with suppress(BlockingIOError):
+            got = self._ours.recv(64)
+            if any(which in got for which in (signal.SIGINT, signal.SIGTERM)):
+                self._act()

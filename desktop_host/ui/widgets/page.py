@@ -1,0 +1,112 @@
+"""The frame of a page: a title, a column of readable width, and designed empty, waiting and error states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
+
+from desktop_host.core.errors import HostError
+from desktop_host.i18n import error_text, tr
+from desktop_host.ui.theme import Space, set_role, theme
+from desktop_host.ui.tokens import TEXT_WIDTH
+from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.pieces import Card, button, column, copy_button, icon_label, label, row
+
+
+class Page(QScrollArea):
+    """A scrolled column in the middle of the room. Append to `column`."""
+
+    def __init__(self, title: str = "", lead: str = "", *, margin: int = Space.XL) -> None:
+        super().__init__()
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        inner = QWidget()
+        set_role(inner, "page")
+        self._room = QWidget()
+        outer = QHBoxLayout(inner)
+        outer.setContentsMargins(Space.L, margin, Space.L, margin)
+        outer.addStretch(1)
+        outer.addWidget(self._room, 1000)
+        outer.addStretch(1)
+        whole = column(self._room, space=Space.L)
+        self.column: QVBoxLayout = column(space=Space.M)
+        if title:
+            heading = label(title, "title")
+            heading.setAccessibleName(title)
+            whole.addWidget(heading)
+        if lead:
+            whole.addWidget(label(lead, "muted"))
+        whole.addLayout(self.column)
+        whole.addStretch(1)
+        self.setWidget(inner)
+        self.viewport().setAutoFillBackground(False)
+        inner.setAutoFillBackground(False)
+        self._fit()
+        theme.changed.connect(self._fit)
+
+    def add(self, *parts: QWidget | QLayout) -> None:
+        """Append below."""
+        for part in parts:
+            if isinstance(part, QWidget):
+                self.column.addWidget(part)
+            else:
+                self.column.addLayout(part)
+
+    def _fit(self) -> None:
+        self._room.setMaximumWidth(theme.px(TEXT_WIDTH))
+
+
+class Empty(QWidget):
+    """A state with nothing to show: what it is, and one clear next step."""
+
+    def __init__(
+        self,
+        icon: str,
+        title: str,
+        text: str,
+        action: tuple[str, Callable[[], object]] | None = None,
+        second: tuple[str, Callable[[], object]] | None = None,
+    ) -> None:
+        super().__init__()
+        inner = column(self, space=Space.S, margin=Space.XL)
+        mark = icon_label(icon, "muted", 36)
+        inner.addStretch(1)
+        inner.addWidget(mark, 0, Qt.AlignmentFlag.AlignHCenter)
+        for words, role in ((title, "heading"), (text, "muted")):
+            if words:
+                line = label(words, role)
+                line.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+                inner.addWidget(line)
+        buttons = []
+        if action is not None:
+            buttons.append(button(action[0], action[1], role="primary"))
+        if second is not None:
+            buttons.append(button(second[0], second[1]))
+        if buttons:
+            inner.addSpacing(Space.S)
+            inner.addLayout(row(None, *buttons, None))
+        inner.addStretch(2)
+
+
+def told(error: HostError) -> tuple[str, str]:
+    """What happened and what to do, in the current language."""
+    return error_text(error)
+
+
+class ErrorCard(Card):
+    """A failure in place: what happened, what to do, and a way to copy it."""
+
+    def __init__(self, error: HostError, retry: Callable[[], object] | None = None) -> None:
+        super().__init__("card-danger")
+        what, remedy = told(error)
+        self.setAccessibleName(f"{what} {remedy}")
+        self.add(row(icon_label("error", "danger"), label(what, "strong", selectable=True), space=Space.S))
+        if remedy:
+            self.add(label(remedy))
+        buttons = [copy_button(lambda: f"{error.code}: {error.message}\n{error.params}")]
+        if retry is not None:
+            buttons.insert(0, button(tr("action.retry"), retry, icon="restart"))
+        self.add(Flow(*buttons))

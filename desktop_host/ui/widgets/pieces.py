@@ -1,0 +1,227 @@
+"""The small parts pages are made of: labels, buttons, cards, wells, rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent, QTextOption
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_host.i18n import tr
+from desktop_host.ui.theme import Space, set_icon, set_role, theme
+from desktop_host.ui.tokens import BASE_ICON
+
+
+def label(text: str = "", role: str = "", *, wrap: bool = True, selectable: bool = False) -> QLabel:
+    """A label; plain text always, so that nothing a server says is read as markup."""
+    made = QLabel(text)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setWordWrap(wrap)
+    if role:
+        set_role(made, role)
+    if selectable:
+        made.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        made.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+    if wrap:
+        made.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        made.setMinimumWidth(1)
+    return made
+
+
+def pill(text: str, tone: str = "") -> QLabel:
+    """A short word in a rounded field; `tone` is success, warning, danger, info or nothing."""
+    made = label(text, f"pill-{tone}" if tone else "pill", wrap=False)
+    made.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Maximum)
+    return made
+
+
+def set_pill(which: QLabel, text: str, tone: str = "") -> None:
+    """Change a pill."""
+    which.setText(text)
+    set_role(which, f"pill-{tone}" if tone else "pill")
+
+
+def icon_label(name: str, role: str = "muted", size: int = BASE_ICON) -> QLabel:
+    """An ornament; says nothing to a screen reader."""
+    made = QLabel()
+    made.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+    set_icon(made, name, role, size)
+    return made
+
+
+def button(text: str, act: Callable[[], object] | None = None, *, role: str = "", icon: str = "") -> QPushButton:
+    """A button with a text. Roles: primary, quiet, danger, link."""
+    made = QPushButton(text)
+    made.setAutoDefault(False)
+    if role:
+        set_role(made, role)
+    if icon:
+        tint = {"primary": "on_accent", "danger": "danger"}.get(role, "text")
+        set_icon(made, icon, tint)
+    if act is not None:
+        made.clicked.connect(lambda _checked=False: act())
+    return made
+
+
+def icon_button(icon: str, name: str, act: Callable[[], object] | None = None, *, role: str = "quiet") -> QToolButton:
+    """A button with an icon only; `name` is its tool tip and what a screen reader says."""
+    made = QToolButton()
+    set_role(made, role)
+    set_icon(made, icon, "muted")
+    made.setToolTip(name)
+    made.setAccessibleName(name)
+    made.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    if act is not None:
+        made.clicked.connect(lambda _checked=False: act())
+    return made
+
+
+def copy_button(text: Callable[[], str], name: str = "") -> QPushButton:
+    """A button that puts a text on the clipboard and says so for a moment."""
+    words = name or tr("action.copy")
+    made = button(words, role="quiet", icon="copy")
+
+    def act() -> None:
+        QGuiApplication.clipboard().setText(text())
+        made.setText(tr("action.copied"))
+        QTimer.singleShot(1500, made, lambda: made.setText(words))
+
+    made.clicked.connect(lambda _checked=False: act())
+    return made
+
+
+def column(owner: QWidget | None = None, *, space: int = Space.M, margin: int = 0) -> QVBoxLayout:
+    """A vertical layout."""
+    layout = QVBoxLayout(owner) if owner is not None else QVBoxLayout()
+    layout.setSpacing(space)
+    layout.setContentsMargins(margin, margin, margin, margin)
+    return layout
+
+
+def row(*parts: QWidget | QLayout | None, space: int = Space.S, owner: QWidget | None = None) -> QHBoxLayout:
+    """A horizontal layout; None is a stretch."""
+    layout = QHBoxLayout(owner) if owner is not None else QHBoxLayout()
+    layout.setSpacing(space)
+    layout.setContentsMargins(0, 0, 0, 0)
+    for part in parts:
+        if part is None:
+            layout.addStretch(1)
+        elif isinstance(part, QWidget):
+            layout.addWidget(part)
+        else:
+            layout.addLayout(part)
+    return layout
+
+
+class Card(QFrame):
+    """A framed group. Roles: card, card-warning, card-danger, card-info, well."""
+
+    def __init__(self, role: str = "card", *, margin: int = Space.L, space: int = Space.S) -> None:
+        super().__init__()
+        set_role(self, role)
+        self.column = column(self, space=space, margin=margin)
+
+    def add(self, *parts: QWidget | QLayout) -> None:
+        """Append below."""
+        for part in parts:
+            if isinstance(part, QWidget):
+                self.column.addWidget(part)
+            else:
+                self.column.addLayout(part)
+
+
+def rule() -> QFrame:
+    """A thin line."""
+    made = QFrame()
+    set_role(made, "line")
+    return made
+
+
+def clear(layout: QLayout) -> None:
+    """Take all out of a layout; widgets are deleted."""
+    while (item := layout.takeAt(0)) is not None:
+        if (widget := item.widget()) is not None:
+            widget.hide()
+            widget.setParent(None)
+            widget.deleteLater()
+        elif (inner := item.layout()) is not None:
+            clear(inner)
+            inner.deleteLater()
+
+
+class Elided(QLabel):
+    """One line that ends in an ellipsis where the room is short; the whole is its tool tip."""
+
+    def __init__(self, text: str = "", role: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+        super().__init__(text)
+        self._mode = mode
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(theme.px(40))
+        if role:
+            set_role(self, role)
+        self.setToolTip(text)
+
+    def put(self, text: str) -> None:
+        """Show another text."""
+        self.setText(text)
+        self.setToolTip(text)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().horizontalAdvance(self.text()) + 2, super().sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        text = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(QRect(0, 0, self.width(), self.height()), self.alignment(), text)
+
+
+class CodeBox(QPlainTextEdit):
+    """Text as it is, in a well: selectable, wrapped anywhere, as high as its text up to `lines`."""
+
+    def __init__(self, text: str, name: str, *, lines: int = 8) -> None:
+        super().__init__()
+        self._lines = lines  # before the role: a change of font fits the height
+        set_role(self, "code")
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setAccessibleName(name)
+        self.setTabChangesFocus(True)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.put(text)
+
+    def put(self, text: str) -> None:
+        """Show another text."""
+        if text != self.toPlainText():
+            self.setPlainText(text)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        shown = max(1, min(self._lines, round(self.document().size().height())))
+        self.setFixedHeight(shown * self.fontMetrics().lineSpacing() + theme.px(5) * 2 + 10)

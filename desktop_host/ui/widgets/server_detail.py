@@ -1,0 +1,114 @@
+"""One server's page: header with its acts, and a tab each for what can be known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+
+from desktop_host.i18n import tr
+from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.theme import Space, set_icon, set_role
+from desktop_host.ui.viewmodels.servers import LIVE, Servers
+from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.pieces import Elided, button, icon_button, pill, row, set_pill
+from desktop_host.ui.widgets.server_form import ServerSettings
+from desktop_host.ui.widgets.server_lists import PromptsTab, ResourcesTab
+from desktop_host.ui.widgets.server_logs import LogsTab, TraceTab
+from desktop_host.ui.widgets.server_overview import Overview
+from desktop_host.ui.widgets.server_tools import ToolsTab
+from desktop_host.ui.widgets.server_words import TONES, state_text
+
+TABS = ("overview", "tools", "resources", "prompts", "logs", "trace", "settings")
+
+
+class ServerDetail(QWidget):
+    """See the module. A tab is made when it is first shown."""
+
+    back = Signal()
+    remove = Signal()
+
+    def __init__(self, bridge: Bridge, servers: Servers, name: str) -> None:
+        super().__init__()
+        set_role(self, "page")
+        self.name = name
+        self._bridge, self._servers = bridge, servers
+        self.title = Elided(name, "title")
+        self.state = pill("")
+        self.run = button(tr("action.start"), self._run, icon="play")
+        self.again = button(tr("action.restart"), lambda: servers.restart(name), icon="restart")
+        self.gone = button(tr("action.remove"), self.remove.emit, role="danger", icon="trash")
+        head = row(icon_button("chevron-left", tr("servers.back"), self.back.emit), self.title, self.state)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.setUsesScrollButtons(True)
+        for tab in TABS:
+            holder = QWidget()
+            QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
+            self.tabs.addTab(holder, tr(f"server.tab.{tab}"))
+        self.tabs.currentChanged.connect(self._fill_tab)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(Space.L, Space.L, Space.L, 0)
+        outer.setSpacing(Space.M)
+        outer.addLayout(head)
+        outer.addLayout(Flow(self.run, self.again, self.gone))
+        outer.addWidget(self.tabs, 1)
+        servers.changed.connect(self._changed)
+        self.show_status()
+        self._fill_tab(0)
+
+    def show_tab(self, tab: str) -> QWidget:
+        """Show a tab of `TABS`; returns what stands in it."""
+        self.tabs.setCurrentIndex(TABS.index(tab))
+        return self._content(TABS.index(tab))
+
+    def show_status(self) -> None:
+        """Show how the server stands now."""
+        status = self._servers.status(self.name)
+        if status is None:
+            return
+        live, busy = status.state in LIVE, self.name in self._servers.busy
+        set_pill(self.state, state_text(status), TONES[status.state])
+        self.run.setText(tr("action.stop" if live else "action.start"))
+        set_icon(self.run, "stop" if live else "play")
+        self.run.setEnabled(not busy)
+        self.again.setEnabled(not busy)
+
+    # ---- inside
+
+    def _content(self, at: int) -> QWidget:
+        holder = self.tabs.widget(at)
+        layout = holder.layout() if holder is not None else None
+        assert layout is not None
+        if layout.count() == 0:
+            layout.addWidget(self._make(TABS[at]))
+        item = layout.itemAt(0)
+        found = item.widget() if item is not None else None
+        assert found is not None
+        return found
+
+    def _fill_tab(self, at: int) -> None:
+        self._content(at)
+
+    def _make(self, tab: str) -> QWidget:
+        bridge, servers, name = self._bridge, self._servers, self.name
+        makers: dict[str, Callable[[], QWidget]] = {
+            "overview": lambda: Overview(servers, name, lambda: self.show_tab("settings")),
+            "tools": lambda: ToolsTab(bridge, servers, name),
+            "resources": lambda: ResourcesTab(bridge, servers, name),
+            "prompts": lambda: PromptsTab(bridge, servers, name),
+            "logs": lambda: LogsTab(bridge, name),
+            "trace": lambda: TraceTab(bridge, name),
+            "settings": lambda: ServerSettings(servers, name),
+        }
+        return makers[tab]()
+
+    def _changed(self, name: str) -> None:
+        if name == self.name:
+            self.show_status()
+
+    def _run(self) -> None:
+        status = self._servers.status(self.name)
+        if status is not None:
+            (self._servers.stop if status.state in LIVE else self._servers.start)(self.name)

@@ -1,0 +1,175 @@
+"""A server's settings: launch, protocol, scope, trust and time limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QWidget
+
+from desktop_host.core.errors import HostError
+from desktop_host.core.servers import Http, Launch, Protocol, ServerConfig, ServerScope, Sse, Stdio, Timeouts
+from desktop_host.i18n import tr
+from desktop_host.ui.theme import Space, set_role
+from desktop_host.ui.viewmodels.servers import LIVE, Servers
+from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.forms import Field, Lines, Pairs
+from desktop_host.ui.widgets.page import Empty, Page, told
+from desktop_host.ui.widgets.pieces import Card, button, clear, column, label, row
+from desktop_host.ui.widgets.switch import Switch
+
+
+def choice(values: list[tuple[str, str]], now: str) -> QComboBox:
+    """A box of `(value, text)`."""
+    box = QComboBox()
+    for value, text in values:
+        box.addItem(text, value)
+    box.setCurrentIndex(max(0, box.findData(now)))
+    return box
+
+
+def seconds(value: float) -> QDoubleSpinBox:
+    """A time limit."""
+    box = QDoubleSpinBox()
+    box.setRange(0.1, 86_400)
+    box.setDecimals(1)
+    box.setSuffix(" s")
+    box.setValue(value)
+    return box
+
+
+class ServerForm(QWidget):
+    """The fields of one configuration."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        super().__init__()
+        self._config = config
+        inner = column(self, space=Space.L)
+        launch = config.launch
+        if isinstance(launch, Stdio):
+            self.command = Field(tr("server.command"), QLineEdit(launch.command))
+            self.args = Field(tr("server.args"), Lines(launch.args), tr("server.args.help"))
+            self.pairs = Field(tr("server.env"), Pairs(launch.env), tr("server.env.help"))
+            self.cwd = Field(tr("server.cwd"), QLineEdit(launch.cwd or ""), tr("server.cwd.help"))
+            parts: tuple[QWidget, ...] = (self.command, self.args, self.pairs, self.cwd)
+        else:
+            self.url = Field(tr("server.url"), QLineEdit(launch.url))
+            self.pairs = Field(tr("server.headers"), Pairs(launch.headers, sign=":"), tr("server.headers.help"))
+            parts = (self.url, self.pairs)
+        protocols = [(p.value, tr(f"server.protocol.{p.name.lower()}")) for p in Protocol]
+        scopes = [
+            (s.value, tr(f"server.scope.{s.value}"))
+            for s in ServerScope
+            if s is not ServerScope.CALL or not isinstance(launch, Stdio)
+        ]
+        self.protocol = choice(protocols, config.protocol.value)
+        self.scope = choice(scopes, config.scope.value)
+        self.trusted = Switch(tr("server.trusted"), config.trusted)
+        self.connect_s = seconds(config.timeouts.connect_s)
+        self.call_s = seconds(config.timeouts.call_s)
+        self.call_max_s = seconds(config.timeouts.call_max_s)
+        for part in parts:
+            inner.addWidget(part)
+        inner.addWidget(Field(tr("server.protocol"), self.protocol, tr("server.protocol.help")))
+        inner.addWidget(Field(tr("server.scope"), self.scope, tr("server.scope.help")))
+        trust = column(space=Space.XS)
+        trust.addLayout(row(label(tr("server.trusted"), "strong"), self.trusted))
+        trust.addWidget(label(tr("server.trusted.help"), "caption"))
+        inner.addLayout(trust)
+        inner.addWidget(Field(tr("server.connect_s"), self.connect_s))
+        inner.addWidget(Field(tr("server.call_s"), self.call_s, tr("server.call_s.help")))
+        inner.addWidget(Field(tr("server.call_max_s"), self.call_max_s))
+
+    def value(self) -> ServerConfig | None:
+        """The configuration as filled in; None where a field is wrong (which then says so)."""
+        try:
+            pairs = self.pairs.control.pairs() if isinstance(self.pairs.control, Pairs) else None
+        except ValueError as cause:
+            self.pairs.complain(str(cause))
+            return None
+        assert pairs is not None
+        self.pairs.complain("")
+        old = self._config.launch
+        launch: Launch
+        if isinstance(old, Stdio):
+            command = self._text(self.command)
+            self.command.complain("" if command else tr("form.needed"))
+            if not command:
+                return None
+            lines = self.args.control
+            assert isinstance(lines, Lines)
+            launch = replace(old, command=command, args=lines.values(), env=pairs, cwd=self._text(self.cwd) or None)
+        else:
+            url = self._text(self.url)
+            good = url.startswith(("http://", "https://"))
+            self.url.complain("" if good else tr("form.bad_url"))
+            if not good:
+                return None
+            launch = Sse(url, pairs) if isinstance(old, Sse) else Http(url, pairs)
+        return replace(
+            self._config,
+            launch=launch,
+            protocol=Protocol(self.protocol.currentData()),
+            scope=ServerScope(self.scope.currentData()),
+            trusted=self.trusted.isChecked(),
+            timeouts=Timeouts(self.connect_s.value(), self.call_s.value(), self.call_max_s.value()),
+        )
+
+    @staticmethod
+    def _text(field: Field) -> str:
+        assert isinstance(field.control, QLineEdit)
+        return field.control.text().strip()
+
+
+class ServerSettings(Page):
+    """The form with its buttons; a change of the launch restarts a running server."""
+
+    def __init__(self, servers: Servers, name: str) -> None:
+        super().__init__(margin=Space.L)
+        self._servers, self._name = servers, name
+        self.form: ServerForm | None = None
+        self._place = column()
+        self._said = label("")
+        self._said.hide()
+        self.save = button(tr("action.save"), self._save, role="primary")
+        self.undo = button(tr("action.undo"), self._reset)
+        card = Card(space=Space.L)
+        card.add(self._place)
+        self.add(card, self._said, Flow(self.save, self.undo))
+        self._reset()
+
+    def _reset(self) -> None:
+        clear(self._place)
+        config = self._servers.config(self._name)
+        if config is None:
+            self.form = None
+            self._place.addWidget(Empty("servers", tr("server.gone"), ""))
+            return
+        self.form = ServerForm(config)
+        self._place.addWidget(self.form)
+        self._said.hide()
+
+    def _save(self) -> None:
+        if self.form is None or (config := self.form.value()) is None:
+            return
+        # Switches of tools and the enabled state are changed elsewhere meanwhile: keep theirs.
+        now = self._servers.config(self._name)
+        if now is not None:
+            config = replace(config, enabled=now.enabled, disabled_tools=now.disabled_tools)
+        status = self._servers.status(self._name)
+        live = status is not None and status.state in LIVE
+        restart = live and now is not None and config.launch != now.launch
+        self.save.setEnabled(False)
+        self._servers.update(config, self._saved, self._failed, restart=restart)
+
+    def _saved(self) -> None:
+        self.save.setEnabled(True)
+        self._say(tr("server.saved"), "success")
+
+    def _failed(self, error: HostError) -> None:
+        self.save.setEnabled(True)
+        self._say(" ".join(told(error)), "danger")
+
+    def _say(self, text: str, role: str) -> None:
+        self._said.setText(text)
+        set_role(self._said, role)
+        self._said.show()

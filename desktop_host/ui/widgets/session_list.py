@@ -1,0 +1,202 @@
+"""How a conversation looks in the list, and the list's own keys and menu."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QListView,
+    QMenu,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from desktop_host.i18n import tr
+from desktop_host.ui.theme import Space, Type, icon, icon_pixmap, set_role, theme
+from desktop_host.ui.viewmodels.sessions import Role, Sessions
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class SessionDelegate(QStyledItemDelegate):
+    """Draws headings and conversations: title, pin, and a dot while one runs or waits for a person."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        if not index.data(Role.SESSION):
+            return QSize(10, theme.px(30))
+        return QSize(10, theme.px(50 if index.data(Role.SNIPPET) else 34))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        c = theme.color
+        rect: QRect = option.rect
+        state: QStyle.StateFlag = option.state
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        inner = rect.adjusted(theme.px(10), 0, -theme.px(10), 0)
+        if not index.data(Role.SESSION):
+            painter.setFont(theme.font(Type.CAPTION))
+            painter.setPen(c("muted"))
+            low = inner.adjusted(0, theme.px(8), 0, -theme.px(2))
+            painter.drawText(low, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, str(index.data()))
+            painter.restore()
+            return
+        chosen = bool(state & QStyle.StateFlag.State_Selected)
+        box = QRectF(rect.adjusted(1, 1, -2, -1))
+        if chosen or state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(c("accent_soft" if chosen else "hover"))
+            painter.drawRoundedRect(box, theme.px(6), theme.px(6))
+        view = option.widget
+        if isinstance(view, QAbstractItemView) and view.hasFocus() and view.currentIndex() == index:
+            painter.setPen(QPen(c("focus"), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), theme.px(6), theme.px(6))
+        room = QRect(inner)
+        room = self._ornaments(painter, room, index)
+        font = theme.font(Type.STRONG if chosen else Type.BODY)
+        painter.setFont(font)
+        painter.setPen(c("text"))
+        snippet = str(index.data(Role.SNIPPET) or "")
+        title_room = room.adjusted(0, theme.px(4), 0, -room.height() // 2) if snippet else room
+        title = painter.fontMetrics().elidedText(str(index.data()), Qt.TextElideMode.ElideRight, title_room.width())
+        painter.drawText(title_room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, title)
+        if snippet:
+            painter.setFont(theme.font(Type.CAPTION))
+            painter.setPen(c("muted"))
+            below = room.adjusted(0, room.height() // 2, 0, -theme.px(4))
+            words = painter.fontMetrics().elidedText(
+                " ".join(snippet.split()), Qt.TextElideMode.ElideRight, below.width()
+            )
+            painter.drawText(below, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, words)
+        painter.restore()
+
+    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
+        editor = super().createEditor(parent, option, index)
+        editor.setAccessibleName(tr("command.chat.rename"))
+        editor.setStyleSheet("padding: 0px;")
+        return editor
+
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
+        rect: QRect = option.rect
+        editor.setGeometry(rect.adjusted(2, 2, -2, -2))
+
+    @staticmethod
+    def _ornaments(painter: QPainter, room: QRect, index: Index) -> QRect:
+        """Draw what stands at the trailing edge; returns what is left for the title."""
+        c = theme.color
+        state = str(index.data(Role.STATE))
+        middle = room.center().y()
+        if state != "idle":
+            side = theme.px(8)
+            spot = QRectF(room.right() - side, middle - side / 2 + 1, side, side)
+            if state == "waiting":
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(c("warning"))
+                painter.drawEllipse(spot)
+            else:
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.setPen(QPen(c("accent"), theme.px(2)))
+                painter.drawEllipse(spot.adjusted(1, 1, -1, -1))
+            room = room.adjusted(0, 0, -side - Space.S, 0)
+        if index.data(Role.PINNED):
+            mark = icon_pixmap("pin", "muted", 14)
+            side = theme.px(14)
+            painter.drawPixmap(room.right() - side, middle - side // 2 + 1, mark)
+            room = room.adjusted(0, 0, -side - Space.XS, 0)
+        return room
+
+
+class SessionList(QListView):
+    """The conversations. Enter opens, F2 renames, Delete asks to delete, the menu key shows the menu."""
+
+    opened = Signal(str)
+    wanted = Signal(str, str)
+    """`(act, session)`: `delete`, `pin`, `unpin`, `export_md`, `export_json`."""
+
+    def __init__(self, model: Sessions) -> None:
+        super().__init__()
+        set_role(self, "plain")
+        self.setModel(model)
+        self.setItemDelegate(SessionDelegate(self))
+        self.setMouseTracking(True)
+        self.setUniformItemSizes(False)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
+        self.setAccessibleName(tr("sidebar.list"))
+        self.clicked.connect(self._open)
+        self.activated.connect(self._open)
+        theme.changed.connect(self.doItemsLayout)
+
+    @property
+    def sessions(self) -> Sessions:
+        """The model."""
+        model = self.model()
+        assert isinstance(model, Sessions)
+        return model
+
+    def choose(self, session: str) -> None:
+        """Show which conversation is open."""
+        row = self.sessions.row_of(session) if session else -1
+        if row < 0:
+            self.clearSelection()
+            self.setCurrentIndex(QModelIndex())
+            return
+        index = self.sessions.index(row)
+        self.setCurrentIndex(index)
+        self.scrollTo(index)
+
+    def rename(self, session: str) -> None:
+        """Begin to edit a title in place."""
+        row = self.sessions.row_of(session)
+        if row >= 0:
+            self.setCurrentIndex(self.sessions.index(row))
+            self.edit(self.sessions.index(row))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        session = str(self.currentIndex().data(Role.SESSION) or "")
+        if session and self.state() is not QAbstractItemView.State.EditingState:
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self.opened.emit(session)
+                return
+            if event.key() == Qt.Key.Key_Delete:
+                self.wanted.emit("delete", session)
+                return
+        super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        keyed = event.reason() is QContextMenuEvent.Reason.Keyboard
+        index = self.currentIndex() if keyed else self.indexAt(event.pos())
+        session = str(index.data(Role.SESSION) or "")
+        if session:
+            at = self.visualRect(index).center() if keyed else event.pos()
+            self.menu(session).popup(self.viewport().mapToGlobal(QPoint(at)))
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.FontChange:
+            self.doItemsLayout()
+        return super().viewportEvent(event)
+
+    def menu(self, session: str) -> QMenu:
+        """The menu of a conversation."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        found = self.sessions.found(session)
+        pinned = bool(found and found.pinned)
+        menu.addAction(icon("edit"), tr("action.rename"), lambda: self.rename(session))
+        pin = "unpin" if pinned else "pin"
+        menu.addAction(icon("pin"), tr(f"action.{pin}"), lambda: self.wanted.emit(pin, session))
+        menu.addSeparator()
+        menu.addAction(icon("document"), tr("action.export_md"), lambda: self.wanted.emit("export_md", session))
+        menu.addAction(icon("document"), tr("action.export_json"), lambda: self.wanted.emit("export_json", session))
+        menu.addSeparator()
+        menu.addAction(icon("trash", "danger"), tr("action.delete"), lambda: self.wanted.emit("delete", session))
+        return menu
+
+    def _open(self, index: QModelIndex) -> None:
+        session = str(index.data(Role.SESSION) or "")
+        if session:
+            self.opened.emit(session)

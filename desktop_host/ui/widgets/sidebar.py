@@ -1,0 +1,214 @@
+"""The left edge: new chat, search, conversations, and the way to the pages. Folds to icons.
+
+Imports nothing of the core, so that the window can be painted before the host's types are loaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_host.i18n import tr
+from desktop_host.ui.actions import Actions
+from desktop_host.ui.theme import Space, icon, set_icon, set_role, theme
+from desktop_host.ui.widgets.pieces import Elided, column, icon_button, label, row
+
+if TYPE_CHECKING:
+    from desktop_host.ui.viewmodels.sessions import Sessions
+    from desktop_host.ui.widgets.session_list import SessionList
+
+WIDTH = 264
+FOLDED = 56
+SEARCH_MS = 180
+NAV = (("chats", "go.chats", "chat"), ("servers", "go.servers", "servers"), ("settings", "go.settings", "settings"))
+
+
+class Sidebar(QFrame):
+    """See the module. `attach` gives it the conversations once they can be read."""
+
+    opened = Signal(str)
+    """A conversation was chosen."""
+    wanted = Signal(str, str)
+    """`(act, session)` of the list's menu."""
+
+    def __init__(self, actions: Actions, title: str) -> None:
+        super().__init__()
+        set_role(self, "sidebar")
+        self.setAccessibleName(tr("sidebar.name"))
+        self._actions = actions
+        self.folded = False
+        self.list: SessionList | None = None
+        self._chosen = ""
+        self._narrow: list[QToolButton] = []
+        self._wide: list[QWidget] = []
+        outer = column(self, space=Space.S, margin=Space.S)
+        outer.addLayout(self._head(title))
+        outer.addWidget(self._new_chat())
+        outer.addWidget(self._search())
+        self._middle = QVBoxLayout()
+        self._middle.setContentsMargins(0, 0, 0, 0)
+        outer.addLayout(self._middle, 1)
+        self._none = label("", "caption")
+        self._none.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        self._none.setContentsMargins(Space.M, Space.L, Space.M, 0)
+        self._none.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self._middle.addWidget(self._none, 1)
+        outer.addLayout(self._nav())
+        self._fit()
+        theme.changed.connect(self._fit)
+
+    # ---- parts
+
+    def _head(self, title: str) -> QVBoxLayout:
+        self._title = Elided(title, "strong")
+        self._fold = icon_button("sidebar", self._actions.hint("view.sidebar"))
+        self._fold.clicked.connect(lambda _checked=False: self._actions.run("view.sidebar"))
+        self._wide.append(self._title)
+        line = row(self._title, self._fold)
+        line.setContentsMargins(Space.S, 0, 0, 0)
+        box = QVBoxLayout()
+        box.addLayout(line)
+        self._head_line = line
+        return box
+
+    def _new_chat(self) -> QWidget:
+        self.new_chat = QPushButton(tr("command.chat.new"))
+        set_role(self.new_chat, "nav")
+        set_icon(self.new_chat, "plus")
+        self.new_chat.setToolTip(self._actions.hint("chat.new"))
+        self.new_chat.setAccessibleName(tr("command.chat.new"))
+        self.new_chat.clicked.connect(lambda _checked=False: self._actions.run("chat.new"))
+        return self.new_chat
+
+    def _search(self) -> QWidget:
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(tr("sidebar.search"))
+        self.search.setAccessibleName(tr("sidebar.search"))
+        self.search.setToolTip(self._actions.hint("chat.search"))
+        self.search.setClearButtonEnabled(True)
+        self._glass = self.search.addAction(icon("search", "muted", 16), QLineEdit.ActionPosition.LeadingPosition)
+        self.search.installEventFilter(self)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SEARCH_MS)
+        self._timer.timeout.connect(self._do_search)
+        self.search.textChanged.connect(lambda _text: self._timer.start())
+        self._wide.append(self.search)
+        return self.search
+
+    def _nav(self) -> QVBoxLayout:
+        box = column(space=2)
+        self.nav: dict[str, QPushButton] = {}
+        group = QButtonGroup(self)
+        for name, command, mark in NAV:
+            made = QPushButton(tr(f"nav.{name}"))
+            set_role(made, "nav")
+            set_icon(made, mark)
+            made.setCheckable(True)
+            made.setAccessibleName(tr(f"nav.{name}"))
+            made.setToolTip(self._actions.hint(command))
+            made.clicked.connect(lambda _checked=False, c=command: self._actions.run(c))
+            group.addButton(made)
+            self.nav[name] = made
+            box.addWidget(made)
+        return box
+
+    # ---- what the window says
+
+    def attach(self, model: Sessions) -> None:
+        """Show the conversations."""
+        from desktop_host.ui.widgets.session_list import SessionList
+
+        self.list = SessionList(model)
+        self.list.opened.connect(self.opened)
+        self.list.wanted.connect(self.wanted)
+        self._middle.insertWidget(0, self.list, 1)
+        model.loaded.connect(self._loaded)
+        self._loaded()
+        self._fit()
+
+    def choose(self, session: str) -> None:
+        """Show which conversation is open; empty: none."""
+        self._chosen = session
+        if self.list is not None:
+            self.list.choose(session)
+
+    def show_page(self, name: str) -> None:
+        """Show which page is open."""
+        if name in self.nav:
+            self.nav[name].setChecked(True)
+
+    def fold(self, on: bool) -> None:
+        """Fold to icons, or unfold."""
+        self.folded = on
+        self._fit()
+
+    def begin_search(self) -> None:
+        """Put the caret into the search field."""
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.search and isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
+            if event.key() == Qt.Key.Key_Escape and self.search.text():
+                self.search.clear()
+                return True
+            if event.key() == Qt.Key.Key_Down and self.list is not None:
+                self._first()
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._do_search()
+                self._first()
+                return True
+        return False
+
+    # ---- inside
+
+    def _first(self) -> None:
+        assert self.list is not None
+        self.list.setFocus(Qt.FocusReason.TabFocusReason)
+        model = self.list.sessions
+        at = next((r for r in range(model.rowCount()) if model.flags(model.index(r)) != Qt.ItemFlag.NoItemFlags), -1)
+        if at >= 0:
+            self.list.setCurrentIndex(model.index(at))
+
+    def _do_search(self) -> None:
+        self._timer.stop()
+        if self.list is not None:
+            self.list.sessions.search(self.search.text())
+
+    def _loaded(self) -> None:
+        assert self.list is not None
+        model = self.list.sessions
+        empty = model.rowCount() == 0 and not model.reading
+        self._none.setText(tr("sidebar.no_match" if model.searching else "sidebar.empty") if empty else "")
+        self._none.setVisible(empty and not self.folded)
+        self.list.setVisible(not empty and not self.folded)
+        if self.list.state() is not self.list.State.EditingState:
+            self.list.choose(self._chosen)
+
+    def _fit(self) -> None:
+        self.setFixedWidth(theme.px(FOLDED if self.folded else WIDTH))
+        for widget in self._wide:
+            widget.setVisible(not self.folded)
+        self._head_line.setContentsMargins(0 if self.folded else Space.S, 0, 0, 0)
+        self._glass.setIcon(icon("search", "muted", 16))
+        self.new_chat.setText("" if self.folded else tr("command.chat.new"))
+        for name, made in self.nav.items():
+            made.setText("" if self.folded else tr(f"nav.{name}"))
+        if self.list is not None:
+            self._loaded()
+        else:
+            self._none.setVisible(not self.folded)

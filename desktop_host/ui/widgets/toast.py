@@ -1,0 +1,97 @@
+"""Quiet notices at the lower edge: they take no focus, block nothing and leave by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QFrame, QWidget
+
+from desktop_host.core.errors import HostError
+from desktop_host.i18n import tr
+from desktop_host.ui.theme import Space, set_role, theme
+from desktop_host.ui.widgets.page import told
+from desktop_host.ui.widgets.pieces import button, column, icon_button, icon_label, label, row
+
+STAYS_MS = 6000
+ERROR_STAYS_MS = 15_000
+MOST = 3
+WIDTH = 420
+
+
+class Toasts(QWidget):
+    """The stack of notices over a window's centre."""
+
+    def __init__(self, over: QWidget) -> None:
+        super().__init__(over)
+        self._column = column(self, space=Space.S)
+        self._over = over
+        over.installEventFilter(self)
+        theme.changed.connect(self._place)
+        self.hide()
+
+    def say(self, text: str, icon: str = "info", action: tuple[str, Callable[[], object]] | None = None) -> None:
+        """Show a notice."""
+        self._add(text, "", icon, "info" if icon == "info" else "success", STAYS_MS, action)
+
+    def fail(self, error: HostError) -> None:
+        """Show what failed and what to do."""
+        what, remedy = told(error)
+        self._add(what, remedy, "error", "danger", ERROR_STAYS_MS, None)
+
+    def texts(self) -> tuple[str, ...]:
+        """What is shown now, oldest first."""
+        return tuple(t.accessibleName() for t in self._shown())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Resize:
+            self._place()
+        return False
+
+    def _shown(self) -> list[QWidget]:
+        items = [self._column.itemAt(i) for i in range(self._column.count())]
+        return [w for i in items if i is not None and (w := i.widget()) is not None]
+
+    def _add(
+        self, text: str, more: str, icon: str, tone: str, stays: int, action: tuple[str, Callable[[], object]] | None
+    ) -> None:
+        full = f"{text} {more}".strip()
+        for old in self._shown():
+            if old.accessibleName() == full:
+                self._drop(old)
+        for old in self._shown()[: max(0, len(self._shown()) - MOST + 1)]:
+            self._drop(old)
+        frame = QFrame()
+        set_role(frame, "toast")
+        frame.setAccessibleName(full)
+        inner = row(icon_label(icon, tone), owner=frame, space=Space.S)
+        inner.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
+        words = column(space=Space.XS)
+        words.addWidget(label(text))
+        if more:
+            words.addWidget(label(more, "caption"))
+        inner.addLayout(words, 1)
+        if action is not None:
+            inner.addWidget(button(action[0], action[1], role="link"))
+        inner.addWidget(icon_button("close", tr("action.dismiss"), lambda: self._drop(frame)))
+        self._column.addWidget(frame)
+        QTimer.singleShot(stays, frame, lambda: self._drop(frame))
+        self._place()
+
+    def _drop(self, frame: QWidget) -> None:
+        self._column.removeWidget(frame)
+        frame.hide()
+        frame.deleteLater()
+        self._place()
+
+    def _place(self) -> None:
+        if not self._shown():
+            self.hide()
+            return
+        width = min(theme.px(WIDTH), self._over.width() - 2 * Space.L)
+        self.setFixedWidth(max(160, width))
+        height = self._column.heightForWidth(self.width())
+        self.resize(self.width(), max(height, self._column.sizeHint().height()))
+        self.move((self._over.width() - self.width()) // 2, self._over.height() - self.height() - Space.XL)
+        self.show()
+        self.raise_()

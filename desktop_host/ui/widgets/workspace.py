@@ -1,0 +1,374 @@
+"""What stands in the window: the view-models, the pages (made when first shown) and what commands do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from desktop_host import i18n
+from desktop_host.core import events as ev
+from desktop_host.core.errors import HostError
+from desktop_host.i18n import tr
+from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.theme import theme
+from desktop_host.ui.viewmodels.models import Models
+from desktop_host.ui.viewmodels.servers import Servers
+from desktop_host.ui.viewmodels.sessions import Sessions
+from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
+from desktop_host.ui.widgets.chat import ChatPage
+from desktop_host.ui.widgets.confirm import confirm
+from desktop_host.ui.widgets.first_run import FirstRun
+from desktop_host.ui.widgets.page import Empty, told
+from desktop_host.ui.widgets.palette import Entry
+from desktop_host.ui.widgets.servers_page import ServersPage
+from desktop_host.ui.widgets.settings_page import SettingsPage
+from desktop_host.ui.widgets.window import MainWindow
+
+LOOKS = ("general.theme", "general.font_scale", "general.language")
+
+
+class Workspace(QObject):
+    """Fills a window with a profile.
+
+    Args:
+        window: the frame.
+        bridge: the host, not started yet.
+        retry: asked when the person wants to open the host again after a failure.
+    """
+
+    failed = Signal(object)
+    language_changed = Signal(str)
+    """Another language was set (`system`, `en`, `zh_CN`); the texts are installed already."""
+
+    def __init__(self, window: MainWindow, bridge: Bridge, retry: Callable[[], None]) -> None:
+        super().__init__(window)
+        self.window, self.bridge = window, bridge
+        self._retry = retry
+        self.sessions = Sessions(bridge, self)
+        self.servers = Servers(bridge, self)
+        self.settings = ProfileSettings(bridge, self)
+        self.permissions = Permissions(bridge, self)
+        self.models = Models(bridge, self)
+        self.session = ""
+        """The conversation that is shown; empty: a new one."""
+        self.page = "chats"
+        self._pages: dict[str, QWidget] = {}
+        self._greeted = False
+        self._open_error: HostError | None = None
+        self._bind()
+        for model in (self.sessions, self.servers, self.settings, self.permissions, self.models):
+            model.failed.connect(self._toast_error)
+        bridge.failed_call.connect(self._toast_error)
+        bridge.ready.connect(self._ready)
+        bridge.failed.connect(self._not_open)
+        bridge.batch.connect(self._on_batch)
+        self.sessions.deleted.connect(self._deleted)
+        self.settings.changed.connect(self._setting_changed)
+        window.rebuilt.connect(self._refill)
+        self._fill()
+
+    # ---- going places
+
+    def show_chat(self, session: str | None = None, text: str = "") -> None:
+        """Open a conversation, or (None) a new one, maybe with a first text to send."""
+        chat = self.chat
+        if self.session != (session or "") or session is None:
+            chat.open_session(session)
+            self._session_changed(session or "")
+        self._go("chats", chat)
+        if text:
+            chat.put_text(text)
+        chat.focus_composer()
+
+    @property
+    def chat(self) -> ChatPage:
+        """The chat page."""
+        found = self._pages.get("chats")
+        if not isinstance(found, ChatPage):
+            found = ChatPage(self.bridge, self.window.stack)
+            found.session_changed.connect(self._session_changed)
+            found.needs_model.connect(self.show_models)
+            self._pages["chats"] = found
+        return found
+
+    @property
+    def servers_page(self) -> ServersPage:
+        """The servers page."""
+        found = self._pages.get("servers")
+        if not isinstance(found, ServersPage):
+            found = ServersPage(self.bridge, self.servers, self.window.toasts.say)
+            self._pages["servers"] = found
+        return found
+
+    @property
+    def settings_page(self) -> SettingsPage:
+        """The settings page."""
+        found = self._pages.get("settings")
+        if not isinstance(found, SettingsPage):
+            found = SettingsPage(self.settings, self.models, self.permissions, self.show_first_run)
+            self._pages["settings"] = found
+        return found
+
+    def show_servers(self, name: str = "") -> None:
+        """The list of servers, or one of them."""
+        self._go("servers", self.servers_page)
+        self.servers_page.show_list() if not name else self.servers_page.show_server(name)
+
+    def add_server(self, text: str = "") -> None:
+        """The page that takes a pasted server."""
+        self._go("servers", self.servers_page)
+        self.servers_page.show_add(text)
+
+    def show_settings(self, tab: str = "general") -> None:
+        """The settings: `general`, `models` or `permissions`."""
+        self._go("settings", self.settings_page)
+        self.settings_page.show_tab(tab)
+
+    def show_models(self) -> None:
+        """Models and keys."""
+        self.show_settings("models")
+
+    def show_first_run(self) -> None:
+        """The first three steps, again if wanted."""
+        old = self._pages.pop("first_run", None)
+        made = FirstRun(self.models, self.servers, self.settings)
+        made.done.connect(self._first_run_done)
+        self._pages["first_run"] = made
+        self._go("first_run", made)
+        if old is not None:
+            self.window.stack.removeWidget(old)
+            old.deleteLater()
+
+    def receive(self, arguments: list[str]) -> None:
+        """A second start came with these arguments: go where they point, start nothing."""
+        self.window.come_forward()
+        if "--session" in arguments[:-1]:
+            self.show_chat(arguments[arguments.index("--session") + 1])
+            return
+        for argument in arguments:
+            if argument.startswith(("http://", "https://", "{")):
+                self.add_server(argument)
+            elif argument.endswith(".json") and (path := Path(argument)).is_file():
+                self.add_server(path.read_text("utf-8-sig", errors="replace"))
+
+    # ---- commands
+
+    def _bind(self) -> None:
+        bind = self.window.commands.bind
+        bind("chat.new", lambda: self.show_chat(None))
+        bind("chat.search", self._search)
+        bind("chat.rename", lambda: self._with_session(lambda s: self._rename(s)))
+        bind("chat.pin", lambda: self._with_session(self._toggle_pin))
+        bind("chat.delete", lambda: self._with_session(self._ask_delete))
+        bind("chat.export_md", lambda: self._with_session(lambda s: self._export(s, "md")))
+        bind("chat.export_json", lambda: self._with_session(lambda s: self._export(s, "json")))
+        bind("go.chats", lambda: self.show_chat(self.session or None) if self.page == "chats" else self._back_to_chat())
+        bind("go.servers", self.show_servers)
+        bind("servers.add", self.add_server)
+        bind("go.settings", self.show_settings)
+        bind("go.models", self.show_models)
+        bind("go.permissions", lambda: self.show_settings("permissions"))
+        bind("go.first_run", self.show_first_run)
+        bind("view.palette", self._open_palette)
+        for look in ("light", "dark", "high_contrast", "system"):
+            bind(f"view.{look}", lambda look=look: self.settings.set("general.theme", look))  # type: ignore[misc]
+        bind("view.larger", lambda: self._scale(10))
+        bind("view.smaller", lambda: self._scale(-10))
+        bind("view.normal", lambda: self.settings.set("general.font_scale", 100))
+        bind("view.english", lambda: self.settings.set("general.language", "en"))
+        bind("view.chinese", lambda: self.settings.set("general.language", "zh_CN"))
+
+    def _open_palette(self) -> None:
+        commands = self.window.commands
+        entries = [
+            Entry(a.text(), c.icon or "tool", lambda c=c: commands.run(c.id), a.shortcut().toString())  # type: ignore[misc]
+            for c in commands.usable()
+            if c.id != "view.palette" and (a := commands.action(c.id))
+        ]
+        entries += [
+            Entry(title, "chat", lambda s=session: self.show_chat(s), tr("nav.chats"))  # type: ignore[misc]
+            for session, title in self.sessions.titles()
+        ]
+        entries += [
+            Entry(s.name, "servers", lambda n=s.name: self.show_servers(n), tr("nav.servers"))  # type: ignore[misc]
+            for s in self.servers.statuses()
+        ]
+        self.window.palette_.open(tuple(entries))
+
+    def _with_session(self, act: Callable[[str], object]) -> None:
+        if self.session:
+            act(self.session)
+
+    def _back_to_chat(self) -> None:
+        self._go("chats", self.chat)
+        self.chat.focus_composer()
+
+    def _search(self) -> None:
+        if self.window.sidebar.folded:
+            self.window.commands.run("view.sidebar")
+        self.window.sidebar.begin_search()
+
+    def _rename(self, session: str) -> None:
+        if self.window.sidebar.folded:
+            self.window.commands.run("view.sidebar")
+        if self.window.sidebar.list is not None:
+            self.window.sidebar.list.rename(session)
+
+    def _toggle_pin(self, session: str) -> None:
+        found = self.sessions.found(session)
+        self.sessions.pin(session, not (found and found.pinned))
+
+    def _scale(self, by: int) -> None:
+        low, high = 80, 200
+        now = int(self.settings.value("general.font_scale"))
+        self.settings.set("general.font_scale", max(low, min(high, now + by)))
+
+    def _list_act(self, act: str, session: str) -> None:
+        match act:
+            case "delete":
+                self._ask_delete(session)
+            case "pin" | "unpin":
+                self.sessions.pin(session, act == "pin")
+            case "export_md" | "export_json":
+                self._export(session, act.removeprefix("export_"))
+
+    def _ask_delete(self, session: str) -> None:
+        found = self.sessions.found(session)
+        title = found.title if found else ""
+        confirm(
+            self.window, tr("sessions.delete.title", title=title), tr("sessions.delete.text"), tr("action.delete"),
+            lambda: self.sessions.delete(session),
+        )  # fmt: skip
+
+    def _export(self, session: str, form: str) -> None:
+        found = self.sessions.found(session)
+        stem = "".join(c if c.isalnum() or c in " -_" else "_" for c in (found.title if found else "")).strip()
+        dialog = QFileDialog(self.window, tr(f"action.export_{form}"), str(Path.home() / f"{stem or 'chat'}.{form}"))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(f"{stem or 'chat'}.{form}")
+        dialog.fileSelected.connect(
+            lambda path: self.sessions.export(session, form, lambda text: self._save(path, text))
+        )
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _save(self, path: str, text: str) -> None:
+        try:
+            Path(path).write_text(text, "utf-8")
+        except OSError as cause:
+            self._toast_error(HostError("usage", f"{path}: {cause.strerror}", path=path))
+            return
+        self.window.toasts.say(tr("sessions.exported", path=path), "check")
+
+    # ---- what happens
+
+    def _fill(self) -> None:
+        sidebar = self.window.sidebar
+        sidebar.attach(self.sessions)
+        sidebar.opened.connect(self.show_chat)
+        sidebar.wanted.connect(self._list_act)
+        sidebar.choose(self.session)
+        sidebar.show_page(self.page)
+
+    def _refill(self) -> None:
+        page, self._pages = self.page, {}
+        self._fill()
+        self.sessions.refresh()
+        if self._open_error is not None:
+            self._not_open(self._open_error)
+        elif self._greeted:
+            match page:
+                case "servers":
+                    self.show_servers()
+                case "settings":
+                    self.show_settings()
+                case "first_run":
+                    self.show_first_run()
+                case _:
+                    self.chat.open_session(self.session or None)
+                    self._go("chats", self.chat)
+
+    def _go(self, name: str, page: QWidget) -> None:
+        self.page = name
+        self.window.show_widget(page)
+        self.window.sidebar.show_page(name)
+
+    def _session_changed(self, session: str) -> None:
+        if session != self.session:
+            self.session = session
+            self.sessions.refresh()
+        self.window.commands.say("session", bool(session))
+        self.window.sidebar.choose(session)
+
+    def _deleted(self, session: str) -> None:
+        self.window.toasts.say(tr("sessions.deleted"), "check")
+        if session == self.session:
+            self.chat.open_session(None)
+            self._session_changed("")
+
+    def _ready(self, _host: object) -> None:
+        self._open_error = None
+        self.window.commands.say("ready", True)
+        for model in (self.sessions, self.servers, self.permissions, self.models):
+            model.refresh()
+        self.settings.refresh()
+
+    def _not_open(self, error: HostError) -> None:
+        self._open_error = error
+        what, remedy = told(error)
+        page = Empty(
+            "error", tr("window.failed"), f"{what}\n{remedy}".strip(), (tr("action.retry"), self._retry),
+            (tr("command.app.quit"), self.window.close),
+        )  # fmt: skip
+        self.window.show_widget(page)
+
+    def _greet(self) -> None:
+        self._greeted = True
+        if not self.settings.value("general.onboarded"):
+            self.show_first_run()
+        elif self.page == "chats":
+            self.show_chat(self.session or None)
+
+    def _first_run_done(self, text: str) -> None:
+        self.settings.set("general.onboarded", True)
+        self.show_chat(None, text)
+
+    def _setting_changed(self, key: str) -> None:
+        look, scale = str(self.settings.value("general.theme")), int(self.settings.value("general.font_scale"))
+        if (look, scale) != (theme.wanted, theme.scale):
+            theme.apply(look, scale)
+        language = str(self.settings.value("general.language"))
+        keep = self.window.state.keep
+        keep("theme", look)
+        keep("scale", scale)
+        keep("language", language)
+        if i18n.pick_language(language) != i18n.current().language:
+            i18n.install(language)
+            self.language_changed.emit(language)
+            self.window.build()
+        if not self._greeted and self.settings.loaded:
+            self._greet()
+
+    def _on_batch(self, batch: tuple[ev.Stamped, ...]) -> None:
+        for stamped in batch:
+            match stamped.event:
+                case ev.ServerChanged(server=name, state="failed") if self.page != "servers":
+                    self.window.toasts.say(
+                        tr("servers.toast.failed", name=name), "warning",
+                        (tr("servers.toast.show"), lambda n=name: self.show_servers(n)),  # type: ignore[misc]
+                    )  # fmt: skip
+                case ev.AskRaised() if stamped.session and not self._in_view(stamped.session):
+                    session = stamped.session
+                    self.window.toasts.say(
+                        tr("sessions.toast.waiting"), "info",
+                        (tr("sessions.toast.show"), lambda s=session: self.show_chat(s)),  # type: ignore[misc]
+                    )  # fmt: skip
+
+    def _in_view(self, session: str) -> bool:
+        return self.page == "chats" and session == self.session
+
+    def _toast_error(self, error: HostError) -> None:
+        self.window.toasts.fail(error)

@@ -1,0 +1,219 @@
+"""Draw every page of the window in every look, with a small host in memory: `python packaging/screenshots.py DIR`.
+
+    python packaging/screenshots.py DIR [--only PAGE] [--quick]
+
+Each page is drawn in light and dark, English and Chinese, narrow (720) and wide (1280), and at 200 % type.
+`--quick`: light English wide, and dark Chinese narrow only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtWidgets import QApplication
+
+from desktop_host import i18n
+from desktop_host.core.servers import Http, ServerConfig, Stdio
+from desktop_host.core.settings import Endpoint, put
+from desktop_host.core.values import FrozenDict
+from desktop_host.engine.host import Host, HostSpec
+from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.theme import theme
+from desktop_host.ui.widgets.server_detail import TABS
+from desktop_host.ui.widgets.window import MainWindow
+from desktop_host.ui.widgets.workspace import Workspace
+from desktop_host.ui.window_state import WindowState
+from tests.fakes.shell_host import ShellHost
+
+PASTE = """{"mcpServers": {"github": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"],
+  "env": {"GITHUB_TOKEN": "ghp_example", "LOG_LEVEL": "info"}}}}"""
+
+
+def wait(app: QApplication, until: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Process events until a condition holds."""
+    end = time.monotonic() + seconds
+    while not until():
+        if time.monotonic() > end:
+            raise TimeoutError("the page did not settle")
+        app.processEvents()
+        time.sleep(0.005)
+
+
+def settle(app: QApplication, seconds: float = 0.15) -> None:
+    """Process events for a while."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        app.processEvents()
+        time.sleep(0.005)
+
+
+class Stage:
+    """A window over a host in memory."""
+
+    def __init__(self, app: QApplication, home: Path, *, fresh: bool, language: str, look: str, scale: int) -> None:
+        i18n.install(language)
+        theme.apply(look, scale)
+        self.app = app
+        self.host = ShellHost(onboarded=not fresh)
+        settings = self.host.settings
+        for key, value in (("language", language), ("theme", look), ("font_scale", scale)):
+            settings.now = put(settings.now, f"general.{key}", value)
+        if not fresh:
+            self._furnish()
+        self.bridge = Bridge(self._open, HostSpec(home))
+        self.window = MainWindow(WindowState(home, "shots"))
+        self.workspace = Workspace(self.window, self.bridge, lambda: None)
+        self.window.show()
+        self.bridge.start()
+        wait(app, lambda: not self.workspace.sessions.reading and self.workspace.settings.loaded)
+        settle(app)
+
+    def _furnish(self) -> None:
+        host = self.host
+        host.populate()
+        host.models.weights.add("qwen2.5-coder-0.5b")
+        endpoint = Endpoint("Ollama", "compat", "http://localhost:11434/v1", ("llama3.2",))
+        host.settings.now = replace(host.settings.now, endpoints=(endpoint,))
+
+    @asynccontextmanager
+    async def _open(self, _spec: HostSpec) -> AsyncIterator[Host]:
+        host = self.host
+        if host.settings.now.general.onboarded:
+            for config in (
+                ServerConfig(
+                    "files", Stdio("npx", ("-y", "@modelcontextprotocol/server-filesystem", "/home/ada/Documents"))
+                ),
+                ServerConfig("weather", Http("https://weather.example.com/mcp")),
+                ServerConfig("broken", Stdio("broken", ("--root", "/home/ada"))),
+                ServerConfig(
+                    "notes",
+                    Stdio("uvx", ("notes-server",), FrozenDict({"NOTES_KEY": "${keyring:notes}"})),
+                    enabled=False,
+                ),
+            ):
+                await host.servers.add(config)
+                if config.enabled:
+                    await host.servers.start(config.name)
+            await host.secrets.put("anthropic", "sk-ant-not-a-key")
+        yield host
+
+    def close(self) -> None:
+        """Close the host and the window."""
+        done: list[int] = []
+        self.bridge.closed.connect(lambda: done.append(1))
+        self.bridge.close()
+        wait(self.app, lambda: bool(done))
+        self.window.hide()
+        self.window.deleteLater()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        self.app.processEvents()
+
+
+def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
+    """Page to (first day, how to get there)."""
+
+    def tab(name: str) -> Callable[[Workspace], None]:
+        def go(w: Workspace) -> None:
+            w.show_servers("files")
+            detail = w.servers_page.detail
+            assert detail is not None
+            content = detail.show_tab(name)
+            if name == "tools":
+                settle(QApplication.instance())  # type: ignore[arg-type]
+                content.rows[0].fold.click()  # type: ignore[attr-defined]
+
+        return go
+
+    def step(number: int) -> Callable[[Workspace], None]:
+        def go(w: Workspace) -> None:
+            w.show_first_run()
+            page = w._pages["first_run"]
+            for _ in range(number):
+                page.next.click()  # type: ignore[attr-defined]
+
+        return go
+
+    found: dict[str, tuple[bool, Callable[[Workspace], None]]] = {
+        "chat-empty": (False, lambda w: w.show_chat(None)),
+        "chat": (False, lambda w: w.show_chat("c1")),
+        "servers": (False, lambda w: w.show_servers()),
+        "servers-empty": (True, lambda w: w.show_servers()),
+        "server-broken": (False, lambda w: w.show_servers("broken")),
+        "add-server": (False, lambda w: w.add_server(PASTE)),
+        "settings": (False, lambda w: w.show_settings("general")),
+        "models": (False, lambda w: w.show_settings("models")),
+        "permissions": (False, lambda w: w.show_settings("permissions")),
+        "palette": (False, lambda w: w.window.commands.run("view.palette")),
+        "toasts": (False, _toasts),
+    }
+    found |= {f"server-{name}": (False, tab(name)) for name in TABS}
+    found |= {f"first-run-{n + 1}": (True, step(n)) for n in range(3)}
+    return found
+
+
+def _toasts(w: Workspace) -> None:
+    from desktop_host.core.errors import KnownFault
+
+    w.show_chat(None)
+    w.window.toasts.say(i18n.tr("sessions.toast.waiting"), "info", (i18n.tr("sessions.toast.show"), lambda: None))
+    w.window.toasts.fail(KnownFault("network", "connect failed", host="api.example.com"))
+
+
+def looks(quick: bool) -> Iterator[tuple[str, str, int, int]]:
+    """`(look, language, width, scale)`."""
+    if quick:
+        yield ("light", "en", 1280, 100)
+        yield ("dark", "zh_CN", 720, 100)
+        return
+    for look in ("light", "dark"):
+        for language in ("en", "zh_CN"):
+            for width in (720, 1280):
+                yield (look, language, width, 100)
+        yield (look, "en", 1280, 200)
+        yield (look, "zh_CN", 720, 200)
+    yield ("high_contrast", "en", 1280, 100)
+
+
+def main() -> int:
+    """Draw."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--quick", action="store_true")
+    ns = parser.parse_args()
+    ns.folder.mkdir(parents=True, exist_ok=True)
+    app = QApplication.instance() or QApplication(["screenshots"])
+    assert isinstance(app, QApplication)
+    home = ns.folder / ".home"
+    for look, language, width, scale in looks(ns.quick):
+        for fresh in (False, True):
+            wanted = {n: go for n, (first, go) in pages().items() if first is fresh and ns.only in n}
+            if not wanted:
+                continue
+            stage = Stage(app, home, fresh=fresh, language=language, look=look, scale=scale)
+            for name, go in wanted.items():
+                stage.window.resize(width, 800)
+                go(stage.workspace)
+                settle(app, 0.35)
+                path = ns.folder / f"{name}_{look}_{language}_{width}_{scale}.png"
+                stage.window.grab().save(str(path))
+                if stage.window.palette_.isVisible():
+                    stage.window.palette_.close_palette()
+            stage.close()
+    print(f"pictures in {ns.folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
