@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from desktop_host.app.clock import SystemClock
@@ -37,7 +37,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
         KnownFault: `database_error`, `disk_full`.
     """
     # Here, not above: these rooms bring the SDKs' weight with them.
-    from desktop_host.diagnostics import Health, start_logging
+    from desktop_host.diagnostics import CrashReports, Health, Redactor, start_logging
     from desktop_host.profiles.settings_file import SettingsFile
     from desktop_host.profiles.store import Profiles
     from desktop_host.profiles.vault import open_vault
@@ -49,11 +49,21 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
 
     clock = SystemClock()
     extra, known = await _extra_servers(spec.mcp_config)
-    profile = await asyncio.to_thread(Profiles(spec.home).open, spec.profile)
-    logs = await asyncio.to_thread(start_logging, profile.path)
-    try:
+    async with AsyncExitStack() as opened:
+        profile = await asyncio.to_thread(Profiles(spec.home).open, spec.profile)
+        opened.callback(profile.close)
+        redactor = Redactor()
+        for value in known.values():
+            redactor.add(str(value))
+        logs = await asyncio.to_thread(start_logging, profile.path, spec.log_level, redactor=redactor)
+        opened.push_async_callback(asyncio.to_thread, logs.close)
+        crashes = CrashReports(profile.path, redactor)
+        crashes.install()
+        opened.callback(crashes.remove)
+        asyncio.get_running_loop().set_exception_handler(crashes.on_loop)
         settings = await SettingsFile.open(profile.path / "settings.toml")
-        secrets = await open_vault(profile.uuid, profile.path, passphrase=passphrase)
+        secrets = await open_vault(profile.uuid, profile.path, passphrase=passphrase, seen=redactor.add)
+        opened.push_async_callback(secrets.close)
         async with open_storage(profile.path) as storage:
             models = Models(settings, secrets, clock, local=LocalModels(), scripted=ScriptedModel)
             bus = Bus()
@@ -101,8 +111,6 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 await models.close()
                 if telling:
                     await asyncio.wait(telling, timeout=1)
-    finally:
-        await asyncio.to_thread(logs.close)
 
 
 def _sampling(configs: tuple[ServerConfig, ...], alias: str) -> SamplingPolicy:

@@ -1,7 +1,6 @@
 """The one stream of events that goes up: what happened, in an order that any reader can fold.
 
-Journaled events are written before they are published. `delivery` says what a full reader may lose:
-KEEP nothing, LATEST all but a subject's newest, MERGE the boundaries between pieces of text, DROP the oldest.
+Journaled events are written before they are published; `delivery` says what a full reader may lose.
 """
 
 from __future__ import annotations
@@ -47,13 +46,12 @@ class SessionRenamed(Kept):
 
 @dataclass(frozen=True, slots=True)
 class UserSaid(Kept):
-    """The person's message, with its attachments as blocks."""
+    """The person's message; `blocks` are its attachments for the model."""
 
     type: ClassVar[str] = "user_said"
     text: str
     attachments: tuple[Attachment, ...] = ()
     blocks: tuple[ContentBlock, ...] = ()
-    """The attachments' content for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +254,7 @@ class StateChanged(Passing):
 
 @dataclass(frozen=True, slots=True)
 class ServerChanged(Passing):
-    """A server is in another state, or its tools, resources or prompts are others."""
+    """A server is in another state, or its `lists` (`tools`, `resources`, `prompts`, `resource:<uri>`) are others."""
 
     type: ClassVar[str] = "server_changed"
     server: str
@@ -264,7 +262,6 @@ class ServerChanged(Passing):
     reason: str = ""
     status: ServerStatus | None = None
     lists: tuple[str, ...] = ()
-    """Which lists changed: `tools`, `resources`, `prompts`, `resource:<uri>`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class HostSpec:
     with_profile_servers: bool = True
     """With `mcp_config`: whether the profile's own servers stay."""
     skill_folders: tuple[Path, ...] = ()
+    log_level: str = "INFO"
 
 
 class Host:
