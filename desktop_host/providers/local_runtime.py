@@ -188,10 +188,12 @@ class LocalRuntime:
                 process.stdin.write(json.dumps(order).encode() + b"\n")
                 await process.stdin.drain()
             line = await asyncio.wait_for(process.stdout.readline(), START_S)
-            said = json.loads(line) if line.strip() else {}
-            if "address" not in said:
-                raise self._failed_start(said)
-            self._endpoint = Endpoint(said["address"], key)
+            try:
+                said = json.loads(line)
+                self._endpoint = Endpoint(said["address"], key)
+            except (ValueError, KeyError, TypeError):
+                await self._halt()  # first, so that the last words of the log are in
+                raise self._failed_start(line) from None
         except TimeoutError:
             await self._halt()
             raise ModelFault(
@@ -202,11 +204,14 @@ class LocalRuntime:
             await self._halt()
             raise
 
-    def _failed_start(self, said: dict[str, str]) -> ModelFault:
-        detail = said.get("error") or "\n".join(list(self._log)[-5:])
+    def _failed_start(self, line: bytes) -> ModelFault:
+        try:
+            said = json.loads(line)
+            detail, reason = str(said["error"]), str(said["kind"])
+        except (ValueError, KeyError, TypeError):
+            detail, reason = "\n".join(list(self._log)[-5:]), "start_failed"
         return ModelFault(
-            "model_missing", f"the local model did not start: {detail}",
-            reason=said.get("kind", "start_failed"), detail=detail,
+            "model_missing", f"the local model did not start: {detail}", reason=reason, detail=detail
         )  # fmt: skip
 
     async def _halt(self) -> None:
