@@ -18,7 +18,7 @@ from desktop_host.core.errors import UserFault
 from desktop_host.i18n import install, tr
 
 LEVELS = ("debug", "info", "warning", "error")
-_DEFAULTS: dict[str, Any] = {"home": None, "profile": "default", "lang": None, "json": False, "log_level": "warning"}
+_DEFAULTS: dict[str, Any] = {"home": None, "profile": "default", "lang": None, "json": False, "log_level": None}
 _TAKES_VALUE = ("--home", "--profile", "--lang", "--log-level")
 _HELP = ("-h", "--help")
 

@@ -6,30 +6,35 @@ import os
 import subprocess
 import sys
 from argparse import Namespace
+from pathlib import Path
 
+from desktop_host.cli.context import folder
 from desktop_host.core.errors import UserFault
 from desktop_host.core.places import shipped
 
 
 def command(ns: Namespace) -> list[str]:
-    """The words that start the bundled server.
+    """The words that start the bundled server. With `--home` its index lies there too.
 
     Raises:
         UserFault: `usage`, both ways to serve were asked for.
     """
-    words = [sys.executable, str(shipped("resources", "servers", "knowledge")), ns.action]
-    match ns.action:
-        case "serve":
-            if ns.stdio and ns.http:
-                raise UserFault("usage", "--stdio and --http exclude each other", reason="contradiction",
-                                options="--stdio, --http")  # fmt: skip
-            words += ["--http", ns.http] if ns.http else ["--stdio"]
-            for folder in ns.folder:
-                words += ["--folder", folder]
-        case "index":
-            words.append(ns.folder)
-        case "search":
-            words.append(ns.text)
+    words = [sys.executable, "-X", "utf8", str(shipped("resources", "servers", "knowledge")), ns.action]
+    if ns.home is not None:
+        words += ["--cache", str(Path(ns.home).expanduser().absolute() / "profiles" / ns.profile / "knowledge")]
+    if ns.action == "serve":
+        if ns.stdio and ns.http:
+            raise UserFault("usage", "--stdio and --http exclude each other", reason="contradiction",
+                            options="--stdio, --http")  # fmt: skip
+        words += ["--http", ns.http] if ns.http else ["--stdio"]
+    elif ns.json:
+        words.append("--json")
+    if ns.action == "index":
+        return [*words, "--", str(folder(ns.directory, "DIR"))]
+    for name in ns.folder:
+        words += ["--folder", str(folder(name, "--folder"))]
+    if ns.action == "search":
+        words += [*(("--top-k", str(ns.top_k)) if ns.top_k is not None else ()), "--", ns.text]
     return words
 
 

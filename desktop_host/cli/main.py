@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 
 from desktop_host import i18n
@@ -89,9 +89,22 @@ async def _hosted(ns: Namespace, out: Output, opener: Opener) -> int:
             async with opener(host_spec(ns)) as host:
                 if ns.lang is None:
                     i18n.install(host.settings.current().general.language)
-                return await verb_of(ns)(Run(ns, host, out))
+                if ns.log_level is not None:
+                    logging.getLogger("desktop_host").setLevel(ns.log_level.upper())
+                return await _logged(verb_of(ns)(Run(ns, host, out)))
         except asyncio.CancelledError:
             return INTERRUPTED
+
+
+async def _logged(work: Awaitable[int]) -> int:
+    """Put a bug into the profile's log while that is still open."""
+    try:
+        return await work
+    except (HostError, OSError, BaseExceptionGroup):
+        raise
+    except Exception as error:
+        _log.exception("the command line failed")
+        raise HostError("bug", f"{type(error).__name__}: {error}") from error
 
 
 def host_spec(ns: Namespace) -> HostSpec:

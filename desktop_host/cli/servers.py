@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from desktop_host.cli.context import Run, Verb, read_text
 from desktop_host.cli.render import clipped
 from desktop_host.cli.server_add import add
 from desktop_host.core.errors import KnownFault, UserFault
-from desktop_host.core.servers import FailureReport, ServerConfig, ServerState, ServerStatus, ServerTest
+from desktop_host.core.servers import FailureReport, LogLine, ServerConfig, ServerState, ServerStatus, ServerTest
 from desktop_host.core.values import canonical, thaw
 from desktop_host.i18n import Translator, current, tr
 
@@ -225,8 +227,11 @@ def _clock(t: float) -> str:
 
 
 async def _logs(run: Run) -> int:
+    """The newest lines of a server's log: of this run, else of the file that earlier runs wrote."""
     config_of(run, run.ns.name)
     lines = run.host.servers.logs(run.ns.name)
+    if not lines:
+        lines = await asyncio.to_thread(_kept_lines, run.host.folder / "logs" / f"{run.ns.name}.log")
     for line in lines:
         run.out.item(
             {"t": line.t, "source": line.source, "level": line.level, "text": line.text},
@@ -235,6 +240,19 @@ async def _logs(run: Run) -> int:
     if not lines:
         run.out.note(tr("cli.servers.no_logs", name=run.ns.name))
     return 0
+
+
+_KEPT = re.compile(r"(\d+\.\d+) (\w+)(?: \[(\w+)\])? (.*)")
+"""A line of a server's log file: seconds since the epoch, source, level, text."""
+
+
+def _kept_lines(path: Path) -> tuple[LogLine, ...]:
+    try:
+        text = path.read_text("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ()
+    found = (_KEPT.fullmatch(line) for line in text.splitlines()[-1000:])
+    return tuple(LogLine(float(m[1]), m[2], m[4], m[3]) for m in found if m)
 
 
 async def _trace(run: Run) -> int:

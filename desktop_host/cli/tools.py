@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 from desktop_host.cli.context import Run, Verb, json_object
 from desktop_host.cli.render import block_text, clipped, progress_text
 from desktop_host.cli.servers import running
 from desktop_host.core.codec import block_to_mcp
-from desktop_host.core.errors import HostError, KnownFault, UserFault
+from desktop_host.core.errors import HostError, KnownFault, UserFault, exit_code
+from desktop_host.core.events import AskSettled
 from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.messages import EmbeddedResource, Message, Outcome
 from desktop_host.core.servers import ServerState
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import thaw
 from desktop_host.i18n import tr
+
+REFUSED = ("refuse", "policy")
 
 
 def tool_object(spec: ToolSpec) -> dict[str, Any]:
@@ -74,10 +78,36 @@ async def _call(run: Run) -> int:
     def progress(step: Progress) -> None:
         run.out.passing(progress_text(step.progress, step.total, step.message))
 
-    result = await run.host.servers.call_tool(ns.server, ns.tool, arguments, progress)
+    async with _refusals(run) as refused:
+        result = await run.host.servers.call_tool(ns.server, ns.tool, arguments, progress)
     run.out.passed()
     _print(run, result)
+    if refused:
+        run.out.note(tr("remedy.decision_needed"))
+        return exit_code("decision_needed")
     return 0 if result.outcome is Outcome.OK else 1
+
+
+@contextlib.asynccontextmanager
+async def _refusals(run: Run) -> AsyncIterator[list[str]]:
+    """The asks of a server that nobody was there to answer while the context was open, by their ids."""
+    refused: list[str] = []
+    reader = run.host.subscribe(None, lossless=True)
+
+    async def watch() -> None:
+        async for batch in reader:
+            refused.extend(
+                stamped.event.ask_id
+                for stamped in batch
+                if isinstance(stamped.event, AskSettled) and (stamped.event.action, stamped.event.by) == REFUSED
+            )
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield refused
+    finally:
+        reader.close()
+        await watching
 
 
 def _spec(run: Run, server: str, tool: str) -> ToolSpec:

@@ -159,6 +159,16 @@ def _knowledge_serve(p: ArgumentParser) -> None:
     p.add_argument("--folder", metavar="DIR", action="append", default=[])
 
 
+def _knowledge_index(p: ArgumentParser) -> None:
+    p.add_argument("directory", metavar="DIR")
+
+
+def _knowledge_search(p: ArgumentParser) -> None:
+    p.add_argument("text", metavar="TEXT")
+    p.add_argument("--folder", metavar="DIR", action="append", default=[])
+    p.add_argument("--top-k", type=_count, metavar="N")
+
+
 VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("chat",): _chat,
     ("demo",): _demo,
@@ -206,8 +216,8 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("settings", "schema"): _nothing,
     ("doctor",): _nothing,
     ("knowledge", "serve"): _knowledge_serve,
-    ("knowledge", "index"): _words("folder"),
-    ("knowledge", "search"): _words("text"),
+    ("knowledge", "index"): _knowledge_index,
+    ("knowledge", "search"): _knowledge_search,
 }
 """The words of a verb to what builds its arguments."""
 
