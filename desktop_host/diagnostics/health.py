@@ -75,7 +75,8 @@ class Health:
         checks: tuple[tuple[str, Callable[[], Awaitable[FrozenDict]]], ...] = (
             ("runtime", self.runtime), ("home", self.home), ("disk", self.disk), ("clock", self.clock),
             ("settings", self.settings_file), ("database", self.database), ("secrets", self.secrets),
-            ("keys", self.keys), ("model", self.model), ("programs", self.programs), ("proxy", self.proxy), ("ca_file", self.ca_file),
+            ("keys", self.keys), ("model", self.model), ("programs", self.programs), ("proxy", self.proxy),
+            ("ca_file", self.ca_file),
         )  # fmt: skip
         rows = await asyncio.gather(*(self._guarded(name, check) for name, check in checks))
         return (*rows, *self.servers())

@@ -39,7 +39,7 @@ class MemoryVault:
         return tuple(sorted(self._secrets))
 
     async def probe(self) -> FrozenDict:
-        remedy = f"vault.remedy.{self.fault}" if self.fault else ""
+        remedy = f"remedy.{self.fault}" if self.fault else ""
         return FrozenDict({"store": "memory", "ok": not self.fault, "detail": self.fault or "", "remedy": remedy})
 
     async def delete_all(self) -> tuple[str, ...]:
