@@ -19,6 +19,7 @@ from desktop_host.core.tools import ALIAS, alias_for
 from desktop_host.core.values import canonical
 from desktop_host.servers import jsonc
 from desktop_host.servers.entries import OURS, from_json, to_json
+from desktop_host.servers.jsonc_edit import edit, write
 
 __all__ = ["ConfigFile", "from_json", "merge", "to_json"]
 
@@ -90,7 +91,9 @@ class ConfigFile:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise KnownFault("disk_full", f"no room to write {self.path}", file=str(self.path)) from error
-            raise self._fault("not_writable", f"cannot write {self.path}: {error.strerror}") from error
+            raise self._fault(
+                "not_writable", f"cannot write {self.path}: {error.strerror}", detail=error.strerror
+            ) from error
 
     def _mine(self, configs: tuple[ServerConfig, ...]) -> dict[str, Any]:
         """Our entries by file key: untouched ones as the file has them, unusable ones kept."""
@@ -128,9 +131,9 @@ class ConfigFile:
                 config = from_json(alias, entry)
             except UserFault as error:
                 start = next(m.start for m in reversed(node.members) if m.key == key) if node else 0
-                where = jsonc.JsonProblem(error.message, text, start)
-                place = {"file": str(self.path), "line": where.line, "column": where.column}
-                problems.append(UserFault("bad_config", error.message, **{**error.params, **place}))
+                where = jsonc.place(text, start)
+                found = {"file": str(self.path), "line": where.line, "column": where.column}
+                problems.append(UserFault("bad_config", error.message, **{**error.params, **found}))
                 continue
             self._seen[key] = to_json(config)
             if alias != key and config.title is None:
@@ -145,13 +148,17 @@ class ConfigFile:
         except FileNotFoundError:
             return "", None
         except OSError as error:
-            raise self._fault("not_readable", f"cannot read {self.path}: {error.strerror}") from error
+            raise self._fault(
+                "not_readable", f"cannot read {self.path}: {error.strerror}", detail=error.strerror
+            ) from error
         try:
             text = jsonc.decode(data)
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-            raise self._fault("encoding", f"{self.path} is not UTF-8", line=line, column=column) from None
+            raise self._fault(
+                "not_utf8", f"{self.path} is not UTF-8", byte=error.start, line=line, column=column
+            ) from None
         return self._parse(text)
 
     def _parse(self, text: str) -> tuple[str, jsonc.Node | None]:
@@ -160,14 +167,15 @@ class ConfigFile:
         try:
             root = jsonc.read(text)
             if not isinstance(root.value, dict):
-                raise jsonc.JsonProblem("an object was expected", text, root.start)
+                raise jsonc.JsonProblem("json_not_an_object", text, root.start)
             node = root.member(SERVERS)
             if node is not None and not isinstance(node.value, dict):
-                raise jsonc.JsonProblem(f"{SERVERS} must be an object", text, node.start)
+                raise jsonc.JsonProblem("json_not_an_object", text, node.start)
         except jsonc.JsonProblem as problem:
+            where = problem.place
             raise self._fault(
-                "syntax", f"{self.path}, line {problem.line}, column {problem.column}: {problem.message}",
-                line=problem.line, column=problem.column, excerpt=problem.excerpt, detail=problem.message,
+                problem.code, f"{problem.message} (line {where.line}, column {where.column} of {self.path})",
+                line=where.line, column=where.column, excerpt=where.excerpt,
             ) from None  # fmt: skip
         return text, node
 
@@ -230,12 +238,12 @@ def _same(a: Any, b: Any) -> bool:
 def _rewritten(text: str, node: jsonc.Node | None, entries: dict[str, Any]) -> str:
     """The file's text with these entries in it; everything else stays, comments too."""
     if node is not None:
-        new = jsonc.edit(text, node, entries)
+        new = edit(text, node, entries)
     elif text.strip("\ufeff \t\r\n"):
         root = jsonc.read(text)
-        new = jsonc.edit(text, root, {**root.value, SERVERS: entries}) if entries else text
+        new = edit(text, root, {**root.value, SERVERS: entries}) if entries else text
     else:
-        return jsonc.write({SERVERS: entries}) + "\n" if entries else text
+        return write({SERVERS: entries}) + "\n" if entries else text
     back = jsonc.read(new).member(SERVERS)
     if entries and (back is None or not _same(back.value, entries)):
         raise AssertionError("an edit of servers.json did not read back")  # Better no write than a wrong one.

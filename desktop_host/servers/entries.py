@@ -36,6 +36,9 @@ _OWN = frozenset(
 _HTTP = frozenset({"http", "streamable-http", "streamablehttp", "streamable_http"})
 _SAMPLING = {"mode": "mode", "max_tokens": "maxTokens", "daily_tokens": "dailyTokens", "per_minute": "perMinute"}
 _TIMEOUTS = {"connect_s": "connect", "call_s": "call", "call_max_s": "callMax"}
+_WANTED = {
+    "object": "an object", "text": "a text", "list": "a list of texts", "flag": "true or false", "number": "a number",
+}  # fmt: skip
 _ENUM = TypeVar("_ENUM", bound=StrEnum)
 
 
@@ -107,7 +110,7 @@ def from_json(name: str, data: Any) -> ServerConfig:
         extra[OURS] = unknown
     scope = at.choice(own.get("scope"), ServerScope, ServerScope.PROFILE, f"{OURS}.scope")
     if scope is ServerScope.CALL and isinstance(launch, Stdio):
-        raise at.fault("bad_value", f"{OURS}.scope", "a connection per call is for HTTP servers only")
+        raise at.fault("scope_needs_http", f"{OURS}.scope", "a connection per call is for HTTP servers only")
     return ServerConfig(
         name=name,
         launch=launch,
@@ -129,23 +132,26 @@ class _Entry:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def fault(self, reason: str, key: str, message: str) -> UserFault:
+    def fault(self, reason: str, key: str, message: str, **params: str) -> UserFault:
         place = f"server {self.name!r}" + (f", {key}" if key else "")
-        return UserFault("bad_config", f"{place}: {message}", server=self.name, key=key, reason=reason)
+        return UserFault("bad_config", f"{place}: {message}", server=self.name, key=key, reason=reason, **params)
 
     def wrong(self, key: str, wanted: str) -> UserFault:
-        return self.fault("bad_type", key, f"{wanted} was expected")
+        return self.fault(f"{wanted}_expected", key, f"{_WANTED[wanted]} was expected")
+
+    def none_of(self, key: str, choices: str) -> UserFault:
+        return self.fault("bad_choice", key, f"use one of {choices}", choices=choices)
 
     def launch(self, entry: Mapping[str, Any], own: Mapping[str, Any]) -> Launch:
         kind = (self.text(entry.get("type"), "type") or "").lower()
         command, url = self.text(entry.get("command"), "command"), self.text(entry.get("url"), "url")
         if kind not in {"", "stdio", "sse", *_HTTP}:
-            raise self.fault("bad_value", "type", f"{kind!r} is no transport; use stdio, http or sse")
+            raise self.none_of("type", "stdio, http, sse")
         if not kind and command and url:
             raise self.fault("ambiguous", "type", "has both a command and a url; say which by type")
         if kind == "stdio" or (not kind and command):
             if not (command or "").strip():
-                raise self.fault("missing_key", "command", "a command is missing")
+                raise self.fault("no_command_or_url", "command", "a command is missing")
             return Stdio(
                 command=command or "",
                 args=self.texts(entry.get("args"), "args"),
@@ -156,9 +162,9 @@ class _Entry:
             )
         if not url:
             key = "url" if kind else "command"
-            raise self.fault("missing_key", key, "a url is missing" if kind else "neither a command nor a url is given")
+            raise self.fault("no_command_or_url", key, "a command or a url is missing")
         if "${" not in url and urlsplit(url).scheme.lower() not in ("http", "https"):
-            raise self.fault("bad_value", "url", "the url must begin with http:// or https://")
+            raise self.fault("bad_url", "url", "the url must begin with http:// or https://")
         headers = self.texts_by_name(entry.get("headers"), "headers")
         sse = kind == "sse" or (not kind and url.partition("?")[0].rstrip("/").endswith("/sse"))
         return Sse(url, headers) if sse else Http(url, headers)
@@ -167,26 +173,26 @@ class _Entry:
         if value is None and key:
             return EMPTY
         if not isinstance(value, Mapping):
-            raise self.wrong(key, "an object")
+            raise self.wrong(key, "object")
         return value
 
     def text(self, value: Any, key: str) -> str | None:
         if value is not None and not isinstance(value, str):
-            raise self.wrong(key, "a text")
+            raise self.wrong(key, "text")
         return value
 
     def flag(self, value: Any, default: bool, key: str) -> bool:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise self.wrong(key, "true or false")
+            raise self.wrong(key, "flag")
         return value
 
     def number(self, value: Any, default: float, key: str, least: float = 0) -> Any:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
-            raise self.wrong(key, f"a number from {least:g} on")
+            raise self.wrong(key, "number")
         return value
 
     def plain(self, value: Any, key: str) -> str:
@@ -194,7 +200,7 @@ class _Entry:
             return value
         if isinstance(value, (bool, int, float)):
             return str(value).lower() if isinstance(value, bool) else str(value)
-        raise self.wrong(key, "a text")
+        raise self.wrong(key, "text")
 
     def texts(self, value: Any, key: str) -> tuple[str, ...]:
         if value is None:
@@ -205,7 +211,7 @@ class _Entry:
             except ValueError as error:
                 raise self.fault("bad_quotes", key, f"the quotes do not match ({error})") from None
         if not isinstance(value, (list, tuple)):
-            raise self.wrong(key, "a list of texts")
+            raise self.wrong(key, "list")
         return tuple(self.plain(item, f"{key}[{n}]") for n, item in enumerate(value))
 
     def texts_by_name(self, value: Any, key: str) -> FrozenDict:
@@ -217,7 +223,7 @@ class _Entry:
             return default
         found = next((member for member in kind if member.value == value), None)
         if found is None:
-            raise self.fault("bad_value", key, f"use one of {', '.join(m.value for m in kind)}")
+            raise self.none_of(key, ", ".join(m.value for m in kind))
         return found
 
     def encoding(self, value: Any) -> str:
@@ -225,20 +231,20 @@ class _Entry:
         try:
             codecs.lookup(name)
         except LookupError:
-            raise self.fault("bad_value", f"{OURS}.encoding", f"there is no encoding {name!r}") from None
+            raise self.fault("bad_encoding", f"{OURS}.encoding", f"there is no encoding {name!r}") from None
         return name
 
     def encoding_errors(self, value: Any) -> str:
         word = self.text(value, f"{OURS}.encodingErrors") or "replace"
         if word not in ("strict", "ignore", "replace"):
-            raise self.fault("bad_value", f"{OURS}.encodingErrors", "use strict, ignore or replace")
+            raise self.none_of(f"{OURS}.encodingErrors", "strict, ignore, replace")
         return word
 
     def sampling(self, value: Any) -> SamplingPolicy:
         data, plain = self.mapping(value, f"{OURS}.sampling"), SamplingPolicy()
         mode = self.text(data.get("mode"), f"{OURS}.sampling.mode") or plain.mode
         if mode not in ("off", "ask", "allow"):
-            raise self.fault("bad_value", f"{OURS}.sampling.mode", "use off, ask or allow")
+            raise self.none_of(f"{OURS}.sampling.mode", "off, ask, allow")
         numbers = self.numbers(data, plain, {k: v for k, v in _SAMPLING.items() if k != "mode"}, "sampling")
         return SamplingPolicy(mode=mode, **{k: int(v) for k, v in numbers.items()})
 

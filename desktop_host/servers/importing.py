@@ -105,12 +105,13 @@ def _in_json(text: str) -> list[_Found]:
         else:
             nodes = jsonc.read_all(text)
     except jsonc.JsonProblem as problem:
-        column = problem.column - (shift if problem.line == 1 else 0)
-        raise _fault(problem.message, "syntax", problem.line, column, problem.excerpt) from None
+        where = problem.place
+        column = where.column - (shift if where.line == 1 else 0)
+        raise _fault(problem.message, problem.code, where.line, column, where.excerpt) from None
     found = [item for node in nodes for item in _servers_in(node, text)]
     if not found:
-        place = jsonc.JsonProblem("", text, max(0, nodes[0].start - shift))
-        raise _fault("no server was found in it", "no_servers", place.line, place.column, place.excerpt)
+        where = jsonc.place(text, max(0, nodes[0].start - shift))
+        raise _fault("no server was found in it", "no_servers", where.line, where.column, where.excerpt)
     for item in found:
         item.at = max(0, item.at - shift)
     return found
@@ -132,8 +133,9 @@ def _servers_in(node: jsonc.Node, text: str) -> Iterator[_Found]:
     inputs = {i["id"]: i for i in value.get("inputs") or () if isinstance(i, dict) and isinstance(i.get("id"), str)}
     for key, member in maps:
         if not isinstance(member.value, dict):
-            place = jsonc.JsonProblem("", text, member.start)
-            raise _fault(f"{key} must be an object", "bad_type", place.line, place.column, place.excerpt)
+            where = jsonc.place(text, member.start)
+            message = f"{key} must be an object"
+            raise _fault(message, "object_expected", where.line, where.column, where.excerpt, key=key)
         inner = [k for k in _MAPS if isinstance(member.value.get(k), dict) and not _is_server(member.value[k])]
         if inner:  # VS Code's settings: {"mcp": {"servers": …, "inputs": …}}
             yield from _servers_in(member, text)
@@ -167,9 +169,9 @@ def _imported(found: Iterable[_Found], taken: set[str], text: str) -> Iterator[I
         except UserFault as error:
             if "line" in error.params:
                 raise
-            place = jsonc.JsonProblem("", text, item.at)
+            where = jsonc.place(text, item.at)
             raise _fault(error.message, **{
-                **error.params, "line": place.line, "column": place.column, "excerpt": place.excerpt,
+                **error.params, "line": where.line, "column": where.column, "excerpt": where.excerpt,
             }) from None  # fmt: skip
         taken.add(server.config.name)
         yield server
@@ -177,7 +179,9 @@ def _imported(found: Iterable[_Found], taken: set[str], text: str) -> Iterator[I
 
 def _one(item: _Found, taken: frozenset[str]) -> ImportedServer:
     if not isinstance(item.entry, dict):
-        raise UserFault("bad_config", f"server {item.name!r}: an object was expected", reason="bad_type")
+        raise UserFault(
+            "bad_config", f"server {item.name!r}: an object was expected", reason="object_expected", server=item.name
+        )
     warnings = ["duplicate_key"] if item.repeated else []
     entry = _ours(item.entry)
     if (split := split_needed(entry)) is not None:
@@ -260,7 +264,5 @@ def _filled(value: Any, alias: str, inputs: dict[str, Any], wants: list[bool]) -
 
 
 def _fault(message: str, reason: str, line: int, column: int, excerpt: str, **params: Any) -> UserFault:
-    return UserFault(
-        "bad_config", f"line {line}, column {column}: {message}",
-        **{**params, "reason": reason, "line": line, "column": column, "excerpt": excerpt, "detail": message},
-    )  # fmt: skip
+    place = {"line": line, "column": column, "excerpt": excerpt}
+    return UserFault("bad_config", message, **{**params, "reason": reason, **place})

@@ -1,20 +1,18 @@
-"""JSON as people write it: read with comments, BOM and trailing commas; edited without losing a comment."""
+"""JSON as people write it: read with comments, BOM and trailing commas, each value with its place."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-
-from desktop_host.core.values import canonical
 
 DEEPEST = 200
 """Levels of nesting that are read; more is an attack or an accident."""
 
-_BLANK = re.compile(r"(?:[ \t\r\n\ufeff\u00a0\u200b]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+BLANK = re.compile(r"(?:[ \t\r\n\ufeff\u00a0\u200b]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+"""What may stand between two values: white space and comments."""
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 _STRINGS = json.JSONDecoder(strict=False)  # Takes a line break within a string.
@@ -22,20 +20,48 @@ _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*(?:"|$)(\s*:)?')
 _TOKEN = re.compile(r"(?=[\w+/=.~-]*\d)(?=[\w+/=.~-]*[A-Za-z])[\w+/=.~-]{16,}")
 
 
+PROBLEMS: Final[dict[str, str]] = {
+    "json_second_value": "a second value follows the first",
+    "json_ends_early": "the text ends too early",
+    "json_comment_open": "a comment is not closed",
+    "json_too_deep": "too deeply nested",
+    "json_value_expected": "a value was expected",
+    "json_number_too_large": "a number is too large",
+    "json_string_open": "a string is not closed",
+    "json_wrong_escape": "a string holds a wrong escape (write \\\\ for \\)",
+    "json_key_expected": "a key in double quotes was expected",
+    "json_colon_expected": "a colon was expected",
+    "json_comma_expected": "a comma or the closing bracket was expected",
+    "json_not_an_object": "an object was expected",
+}
+"""What can be wrong, by the code that the interface has a text for (`error.bad_config.<code>`)."""
+
+
 class JsonProblem(Exception):
-    """Why a text is no JSON, and where (line and column from 1).
+    """Why a text is no JSON (a code of `PROBLEMS`), and where."""
 
-    `excerpt` shows the place with the contents of strings left out, since they may be secrets.
-    """
+    def __init__(self, code: str, text: str, at: int) -> None:
+        self.code = code
+        self.message = PROBLEMS[code]
+        self.place = place(text, at)
+        super().__init__(self.message)
 
-    def __init__(self, message: str, text: str, at: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = text.count("\n", 0, at) + 1
-        start = text.rfind("\n", 0, at) + 1
-        self.column = at - start + 1
-        stop = text.find("\n", at)
-        self.excerpt = excerpt(text[start : len(text) if stop < 0 else stop], at - start)
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: line and column from 1, and its surroundings without what may be secret."""
+
+    line: int
+    column: int
+    excerpt: str
+
+
+def place(text: str, at: int) -> Place:
+    """The place of `text[at]`."""
+    start = text.rfind("\n", 0, at) + 1
+    stop = text.find("\n", at)
+    line = text[start : len(text) if stop < 0 else stop]
+    return Place(text.count("\n", 0, at) + 1, at - start + 1, excerpt(line, at - start))
 
 
 def excerpt(line: str, at: int) -> str:
@@ -95,11 +121,11 @@ def read(text: str) -> Node:
     """Read one value.
 
     Raises:
-        JsonProblem: with line, column and excerpt.
+        JsonProblem: with its place.
     """
     nodes = read_all(text)
     if len(nodes) > 1:
-        raise JsonProblem("a second value follows the first", text, nodes[1].start)
+        raise JsonProblem("json_second_value", text, nodes[1].start)
     return nodes[0]
 
 
@@ -107,7 +133,7 @@ def read_all(text: str) -> list[Node]:
     """Read values that follow each other, with or without commas between them; at least one.
 
     Raises:
-        JsonProblem: with line, column and excerpt.
+        JsonProblem: with its place.
     """
     reader = _Reader(text)
     nodes: list[Node] = []
@@ -125,20 +151,20 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def fail(self, message: str, at: int) -> JsonProblem:
-        return JsonProblem(message if at < len(self.text) else "the text ends too early", self.text, at)
+    def fail(self, code: str, at: int) -> JsonProblem:
+        return JsonProblem(code if at < len(self.text) else "json_ends_early", self.text, at)
 
     def skip(self, at: int) -> int:
-        match = _BLANK.match(self.text, at)
+        match = BLANK.match(self.text, at)
         at = match.end() if match else at
         if self.text.startswith("/*", at):
-            raise JsonProblem("a comment is not closed", self.text, at)
+            raise JsonProblem("json_comment_open", self.text, at)
         return at
 
     def value(self, at: int, depth: int) -> Node:
         text = self.text
         if depth > DEEPEST:
-            raise self.fail("too deeply nested", at)
+            raise self.fail("json_too_deep", at)
         head = text[at : at + 1]
         if head == "{":
             return self.object(at, depth)
@@ -152,10 +178,10 @@ class _Reader:
                 return Node(plain, at, at + len(name))
         number = _NUMBER.match(text, at)
         if number is None or len(number[0]) > 400:
-            raise self.fail("a value was expected", at)
+            raise self.fail("json_value_expected", at)
         plain = json.loads(number[0])
         if plain in (math.inf, -math.inf):
-            raise self.fail("a number is too large", at)
+            raise self.fail("json_number_too_large", at)
         return Node(plain, at, number.end())
 
     def string(self, at: int) -> tuple[str, int]:
@@ -163,8 +189,8 @@ class _Reader:
             word, end = _STRINGS.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
             if "Unterminated" in error.msg:
-                raise JsonProblem("a string is not closed", self.text, at) from None
-            raise JsonProblem("a string holds a wrong escape (write \\\\ for \\)", self.text, error.pos) from None
+                raise JsonProblem("json_string_open", self.text, at) from None
+            raise JsonProblem("json_wrong_escape", self.text, error.pos) from None
         # Half of a surrogate pair could never be written back.
         return word.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), end
 
@@ -182,11 +208,11 @@ class _Reader:
         here = self.skip(at + 1)
         while not self.text.startswith("}", here):
             if not self.text.startswith('"', here):
-                raise self.fail("a key in double quotes was expected", here)
+                raise self.fail("json_key_expected", here)
             key, end = self.string(here)
             colon = self.skip(end)
             if not self.text.startswith(":", colon):
-                raise self.fail("a colon was expected", colon)
+                raise self.fail("json_colon_expected", colon)
             node = self.value(self.skip(colon + 1), depth + 1)
             members.append(Member(key, here, node))
             here = self.separator(node.end, "}")
@@ -198,77 +224,4 @@ class _Reader:
             return self.skip(here + 1)
         if self.text.startswith(closer, here):
             return here
-        raise self.fail(f"a comma or {closer} was expected", here)
-
-
-def write(value: Any) -> str:
-    """A value as JSON for a person: two spaces, characters as they are."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def edit(text: str, node: Node, wanted: Mapping[str, Any]) -> str:
-    """Return `text` with the object at `node` holding exactly `wanted`.
-
-    Members that keep their value are not touched, nor is anything outside of them: comments, order, spacing
-    and line ends stay. New members go to the end.
-    """
-    newline = "\r\n" if "\r\n" in text else "\n"
-    outer = _indent(text, node.start)
-    lead = _indent(text, node.members[-1].start) if node.members else outer + "  "
-    if len(lead) <= len(outer):
-        lead = outer + "  "
-    last = {m.key: m for m in node.members}
-    cuts: list[tuple[int, int, str]] = []
-    kept: list[Member] = []
-    for member in node.members:
-        if member is not last[member.key] or member.key not in wanted:
-            cuts.append((*_whole_lines(text, member.start, _comma(text, member.node.end) or member.node.end), ""))
-            continue
-        kept.append(member)
-        if canonical(wanted[member.key]) != canonical(member.node.value):
-            cuts.append((member.node.start, member.node.end, _laid_out(wanted[member.key], lead, newline)))
-    new = [
-        f"{newline}{lead}{json.dumps(key, ensure_ascii=False)}: {_laid_out(value, lead, newline)}"
-        for key, value in wanted.items()
-        if key not in last
-    ]
-    trailing = bool(node.members) and _comma(text, node.members[-1].node.end) is not None
-    comma = _comma(text, kept[-1].node.end) if kept else None
-    if new and kept and comma is None:
-        cuts.append((kept[-1].node.end, kept[-1].node.end, ","))
-    elif not new and comma is not None and not trailing:
-        cuts.append((comma - 1, comma, ""))
-    if new:
-        brace = node.end - 1
-        place = len(text[:brace].rstrip())
-        tail = ("," if trailing else "") + ("" if "\n" in text[place:brace] else newline + outer)
-        cuts.append((place, place, ",".join(new) + tail))
-    order = sorted(range(len(cuts)), key=lambda n: (*cuts[n][:2], n), reverse=True)
-    for start, end, replacement in (cuts[n] for n in order):
-        text = text[:start] + replacement + text[end:]
-    return text
-
-
-def _indent(text: str, at: int) -> str:
-    """The white space that the line of this place begins with."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line[: len(line) - len(line.lstrip())].strip("\ufeff")
-
-
-def _laid_out(value: Any, lead: str, newline: str) -> str:
-    return write(value).replace("\n", newline + lead)
-
-
-def _comma(text: str, at: int) -> int | None:
-    """Past the comma that follows a value, if one does."""
-    after = _BLANK.match(text, at)
-    return after.end() + 1 if after and text.startswith(",", after.end()) else None
-
-
-def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a cut to whole lines where nothing else stands on them."""
-    first = text.rfind("\n", 0, start) + 1
-    stop = text.find("\n", end)
-    if stop >= 0 and not text[first:start].strip() and not text[end:stop].strip():
-        return first, stop + 1
-    return start, end
+        raise self.fail("json_comma_expected", here)

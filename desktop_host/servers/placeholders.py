@@ -49,7 +49,7 @@ async def expand_launch(launch: Launch, secrets: SecretStore, env: Mapping[str, 
     plain or from the environment.
 
     Raises:
-        UserFault: as `expand`; also `reason` `bad_value` for a line break in a header or a NUL anywhere.
+        UserFault: as `expand`; also `reason` `line_break` (in a header) and `nul_character` (anywhere).
         KnownFault: `vault_unavailable` or `vault_locked`.
     """
     at = _Expansion(secrets, env)
@@ -87,7 +87,7 @@ class _Expansion:
             place = f"{where}.{name}"
             out[name] = await self.fill(str(value), place)
             if where == "headers" and re.search(r"[\r\n]", out[name]):
-                raise _fault("bad_value", name, place, f"{place} holds a line break")
+                raise _fault("line_break", name, place, f"{place} holds a line break")
             if looks_secret(name):
                 self._hide(out[name])
                 self._hide(out[name].partition(" ")[2].strip())  # The token of "Bearer token".
@@ -111,7 +111,7 @@ class _Expansion:
             at = end + 1
         done = "".join(out)
         if "\0" in done:
-            raise _fault("bad_value", "", where, f"{where or 'the text'} holds a NUL character")
+            raise _fault("nul_character", "", where, f"{where or 'the text'} holds a NUL character")
         return done
 
     async def _value(self, inner: str, where: str) -> str:
