@@ -149,7 +149,8 @@ class Connection:
                 return await client.get(path, cast_to=self._response_type, options=options, stream=True)
             return await client.post(path, cast_to=self._response_type, content=body, options=options, stream=True)
         except Exception as error:
-            raise from_exception(where, error) from error
+            # A vendor may repeat the key in its refusal, so the SDK's exception must not reach a log.
+            raise from_exception(where, error) from (None if hasattr(error, "response") else error)
 
     async def _reply(self, where: Where, response: Any) -> Reply:
         kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
@@ -228,7 +229,7 @@ class Connection:
             del headers[own]
         if self.vendor == "openai":
             headers |= {"OpenAI-Organization": omit, "OpenAI-Project": omit}
-            self._always = {} if self._key else {"Authorization": omit}
+            self._always = {"Authorization": f"Bearer {self._key}" if self._key else omit}
         elif self.wire == "anthropic-compat":
             headers |= {"Authorization": omit, "anthropic-version": "2023-06-01", "x-api-key": self._key or omit}
         else:

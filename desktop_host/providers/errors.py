@@ -25,7 +25,7 @@ _CONTEXT = re.compile(
     re.I,
 )
 _HISTORY = re.compile(
-    r"tool_use.*tool_result|tool_result.*tool_use|tool_call_ids? did not have|must be a response to a preced"
+    r"tool_use.*tool_result|tool_result.*tool_use|tool_call_ids? did not have|must be a response to a prece+d"
     r"|without its required|must be non-empty|reasoning_content|thought_signature|no tool output found",
     re.I | re.S,
 )
@@ -218,9 +218,7 @@ def truncated(where: Where, *, visible: bool, detail: str = "the stream ended be
 def protocol(where: Where, reason: str, detail: str, *, visible: bool = False) -> ModelFault:
     """The fault of an address that does not speak the protocol."""
     said = where.clean(detail)
-    return ModelFault(
-        "protocol_error", said, visible=visible, reason=reason, detail=said, **where.params()
-    )
+    return ModelFault("protocol_error", said, visible=visible, reason=reason, detail=said, **where.params())
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:

@@ -49,8 +49,8 @@ class Keys:
             name = place.secrets[0]
             raise KnownFault(
                 "auth", f"there is no key for {place.provider}; set the secret {name!r}",
-                provider=place.provider, host=urlsplit(place.base_url).netloc, model=place.model, reason="no_key", secret=name,
-                detail=f"no key is set ({name})",
+                provider=place.provider, host=urlsplit(place.base_url).netloc, model=place.model, reason="no_key",
+                secret=name, detail=f"no key is set ({name})",
             )  # fmt: skip
         return found or ""
 

@@ -28,6 +28,7 @@ class TextGate:
         self._names = names
         self._held = ""
         self._state = "start"
+        self._thought = False
         self.text = ""
         self.thinking = ""
         self.calls: list[tuple[str, Any]] = []
@@ -47,8 +48,7 @@ class TextGate:
                     self.thinking += before
                     yield ThinkingDelta(before)
                 if moved:
-                    self._state = "start"
-                    self._held = self._held.lstrip("\n")
+                    self._state, self._thought = "start", True
             elif self._state == "text":
                 if not self._names:
                     before, self._held = self._held, ""
@@ -87,6 +87,8 @@ class TextGate:
 
     def _begin(self) -> bool:
         """Whether it is known what the answer starts with."""
+        if self._thought:
+            self._held = self._held.lstrip("\n")
         start = self._held.lstrip()
         if not start:
             return False

@@ -9,7 +9,7 @@ import pytest
 
 from desktop_host.core.errors import ModelFault
 from desktop_host.core.messages import Message, Native, Outcome, Role, StopReason, Text, ToolCall, ToolResult, user
-from desktop_host.core.models import ModelNotice, Purpose, TextDelta
+from desktop_host.core.models import ModelEvent, ModelNotice, Purpose, TextDelta
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.providers.anthropic import BINDING_BETA
@@ -154,11 +154,14 @@ async def test_a_stream_without_its_end_is_a_cut_and_not_an_answer():
     events = anthropic_events(Say("Half an answer"))[:-2]
     async with ModelServer() as server, models() as catalog:
         server.script(sse(events))
-        seen = []
-        model = await catalog.open(ref_of(WIRE, server))
-        with pytest.raises(ModelFault) as caught:
-            async for event in model.stream(asked()):
+        seen: list[ModelEvent] = []
+
+        async def read() -> None:
+            async for event in (await catalog.open(ref_of(WIRE, server))).stream(asked()):
                 seen.append(event)
+
+        with pytest.raises(ModelFault) as caught:
+            await read()
     assert caught.value.code == "stream_truncated"
     assert caught.value.visible
     assert not caught.value.retryable
@@ -289,7 +292,9 @@ async def test_one_bad_tool_is_left_out_and_the_chat_goes_on():
     bad = ToolSpec("notion", "search", "Finds.", freeze({"type": "object"}))
     async with ModelServer() as server, models() as catalog:
         server.script(
-            refusal("tools.1.custom.input_schema: JSON schema is invalid"), reply(WIRE, Say("ok")), reply(WIRE, Say("ok"))
+            refusal("tools.1.custom.input_schema: JSON schema is invalid"),
+            reply(WIRE, Say("ok")),
+            reply(WIRE, Say("ok")),
         )
         model = await catalog.open(ref_of(WIRE, server))
         events = await collect(model, asked(tools=(ECHO, bad)))
@@ -374,7 +379,8 @@ async def test_forced_tools_become_an_instruction_where_they_are_refused(model, 
     async with ModelServer() as server, models() as catalog:
         server.script(reply(WIRE, Say("ok")))
         await collect(
-            await catalog.open(ref_of(WIRE, server, model)), asked(tools=(ECHO,), tool_choice="required", stop=("", "x"))
+            await catalog.open(ref_of(WIRE, server, model)),
+            asked(tools=(ECHO,), tool_choice="required", stop=("", "x")),
         )
         body = sent(server)
     assert body.get("tool_choice") == choice

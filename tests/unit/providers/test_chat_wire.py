@@ -8,7 +8,18 @@ from dataclasses import replace
 import pytest
 
 from desktop_host.core.errors import ModelFault
-from desktop_host.core.messages import Image, Message, Native, Outcome, Role, StopReason, Text, ToolCall, ToolResult, user
+from desktop_host.core.messages import (
+    Image,
+    Message,
+    Native,
+    Outcome,
+    Role,
+    StopReason,
+    Text,
+    ToolCall,
+    ToolResult,
+    user,
+)
 from desktop_host.core.models import ModelNotice, TextDelta, ThinkingDelta
 from desktop_host.core.values import freeze
 from tests.contract.chat_model_contract import ECHO, asked, collect, end_of
@@ -30,8 +41,15 @@ async def test_request_is_plain_and_complete():
         model = await catalog.open(ref_of(WIRE, server, "qwen3"))
         await collect(
             model,
-            asked("hi", system="Be brief.", tools=(ECHO,), max_tokens=100, temperature=0.1, stop=("a", " ", "b", "c", "d", "e")),
-        )  # fmt: skip
+            asked(
+                "hi",
+                system="Be brief.",
+                tools=(ECHO,),
+                max_tokens=100,
+                temperature=0.1,
+                stop=("a", " ", "b", "c", "d", "e"),
+            ),
+        )
         body, seen = sent(server), server.posts[0]
     assert seen.path == "/v1/chat/completions"
     assert "authorization" not in seen.headers
@@ -41,9 +59,15 @@ async def test_request_is_plain_and_complete():
     assert body["temperature"] == 0.1
     assert body["stop"] == ["a", "b", "c", "d"]
     assert body["tools"] == [
-        {"type": "function", "function": {"name": "echo__say", "description": "Says it again.", "parameters": {
-            "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}}
-    ]  # fmt: skip
+        {
+            "type": "function",
+            "function": {
+                "name": "echo__say",
+                "description": "Says it again.",
+                "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+            },
+        }
+    ]
     assert "strict" not in json.dumps(body)
     assert "developer" not in json.dumps(body)
 
@@ -60,8 +84,9 @@ async def test_reasoning_goes_back_with_calls_and_stays_away_without():
     async with ModelServer() as server, models() as catalog:
         server.script(
             reply(WIRE, Say(thinking="I need it.", calls=(("c1", ECHO.wire_name, {"text": "x"}),))),
-            reply(WIRE, Say("It is x.", thinking="Easy.")), reply(WIRE, Say("Bye.")),
-        )  # fmt: skip
+            reply(WIRE, Say("It is x.", thinking="Easy.")),
+            reply(WIRE, Say("Bye.")),
+        )
         model = await catalog.open(ref_of(WIRE, server, "deepseek-v4"))
         first = end_of(await collect(model, asked(tools=(ECHO,)))).message
         results = user(ToolResult("c1", (Text("x"),)))
@@ -76,9 +101,11 @@ async def test_reasoning_goes_back_with_calls_and_stays_away_without():
 async def test_a_signature_on_a_call_comes_back_with_it():
     """Public bug 5ire#405: Gemini refuses calls without the thought_signature that it sent."""
     call = {
-        "id": "g1", "type": "function", "function": {"name": ECHO.wire_name, "arguments": '{"text":"x"}'},
+        "id": "g1",
+        "type": "function",
+        "function": {"name": ECHO.wire_name, "arguments": '{"text":"x"}'},
         "extra_content": {"google": {"thought_signature": "sIg=="}},
-    }  # fmt: skip
+    }
     async with ModelServer() as server, models() as catalog:
         server.script(sse([chunk({"tool_calls": [call]}), chunk({}, "stop")], done=True), reply(WIRE, Say("ok")))
         model = await catalog.open(ref_of(WIRE, server, "gemini-3-pro"))
@@ -123,7 +150,9 @@ async def test_images_of_results_follow_in_one_user_message_after_all_results():
 
 async def test_images_are_described_once_the_model_refuses_them():
     async with ModelServer() as server, models() as catalog:
-        server.script(refusal("this model does not support image input"), reply(WIRE, Say("ok")), reply(WIRE, Say("ok")))
+        server.script(
+            refusal("this model does not support image input"), reply(WIRE, Say("ok")), reply(WIRE, Say("ok"))
+        )
         model = await catalog.open(ref_of(WIRE, server))
         request = replace(asked(), messages=(user("look", Image(PNG, "image/png")),))
         seen = await collect(model, request)
@@ -215,11 +244,23 @@ async def test_what_is_no_model_is_named(given, code):
 
 async def test_a_server_that_ignores_streaming_still_answers():
     whole = {
-        "id": "1", "model": "m", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
-            "role": "assistant", "content": "All at once.", "tool_calls": [
-                {"id": "c", "type": "function", "function": {"name": ECHO.wire_name, "arguments": "{}"}}]}}],
+        "id": "1",
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "tool_calls",
+                "message": {
+                    "role": "assistant",
+                    "content": "All at once.",
+                    "tool_calls": [
+                        {"id": "c", "type": "function", "function": {"name": ECHO.wire_name, "arguments": "{}"}}
+                    ],
+                },
+            }
+        ],
         "usage": {"prompt_tokens": 3, "completion_tokens": 4},
-    }  # fmt: skip
+    }
     async with ModelServer() as server, models() as catalog:
         server.script(answer(whole))
         seen = await collect(await catalog.open(ref_of(WIRE, server)), asked(tools=(ECHO,)))
@@ -283,11 +324,13 @@ async def test_think_tags_become_thinking_and_not_text():
 
 @pytest.mark.parametrize(
     "text",
-    ['<tool_call>\n{"name": "echo__say", "arguments": {"text": "x"}}\n</tool_call>',
-     '{"name": "echo__say", "arguments": {"text": "x"}}',
-     '```json\n{"name": "echo__say", "parameters": {"text": "x"}}\n```'],
+    [
+        '<tool_call>\n{"name": "echo__say", "arguments": {"text": "x"}}\n</tool_call>',
+        '{"name": "echo__say", "arguments": {"text": "x"}}',
+        '```json\n{"name": "echo__say", "parameters": {"text": "x"}}\n```',
+    ],
     ids=["tags", "bare", "fenced"],
-)  # fmt: skip
+)
 async def test_a_call_printed_as_text_is_a_call(text):
     """Hazard H91: the model prints a well-formed call and nothing happens."""
     async with ModelServer() as server, models() as catalog:
@@ -327,9 +370,10 @@ async def test_reasoning_that_was_asked_back_is_sent_once_more():
 
 async def test_long_descriptions_are_cut_before_their_notes():
     spec = replace(
-        ECHO, description="word " * 500,
+        ECHO,
+        description="word " * 500,
         input_schema=freeze({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}),
-    )  # fmt: skip
+    )
     async with ModelServer() as server, models() as catalog:
         server.script(reply(WIRE, Say("ok")))
         await collect(await catalog.open(ref_of(WIRE, server)), asked(tools=(spec,)))

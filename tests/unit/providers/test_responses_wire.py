@@ -8,7 +8,18 @@ from dataclasses import replace
 import pytest
 
 from desktop_host.core.errors import ModelFault
-from desktop_host.core.messages import Image, Message, Native, Outcome, Role, StopReason, Text, ToolCall, ToolResult, user
+from desktop_host.core.messages import (
+    Image,
+    Message,
+    Native,
+    Outcome,
+    Role,
+    StopReason,
+    Text,
+    ToolCall,
+    ToolResult,
+    user,
+)
 from desktop_host.core.models import ModelNotice, TextDelta, ToolCallDelta
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import freeze
@@ -39,9 +50,7 @@ async def test_request_stores_nothing_and_asks_for_encrypted_reasoning():
     assert body["max_output_tokens"] == 16
     assert body["prompt_cache_key"] == "c-1"
     assert body["tools"][0]["strict"] is False
-    assert body["input"] == [
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
-    ]
+    assert body["input"] == [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}]
     assert "previous_response_id" not in body
 
 
@@ -87,7 +96,9 @@ async def test_a_refused_pair_is_sent_once_more_without_reasoning():
         ]
         said = Message(Role.ASSISTANT, (Text("a"),), Native("responses", f"{server.url}/v1", SOL, freeze(data)))
         text = "Item 'rs_1' of type 'reasoning' was provided without its required following item."
-        server.script(answer({"error": {"message": text, "type": "invalid_request_error"}}, 400), reply(WIRE, Say("ok")))
+        server.script(
+            answer({"error": {"message": text, "type": "invalid_request_error"}}, 400), reply(WIRE, Say("ok"))
+        )
         events = await collect(await catalog.open(ref_of(WIRE, server, SOL)), asked("q", said, user("go on")))
         assert [item["type"] for item in sent(server)["input"]] == ["message"] * 3
     assert [e.code for e in events if isinstance(e, ModelNotice)] == ["history_repaired"]
@@ -102,8 +113,11 @@ async def test_a_turn_of_another_vendor_is_rebuilt_from_text_and_calls():
         items = sent(server)["input"]
     assert items[1]["content"] == [{"type": "output_text", "text": "I look."}]
     assert items[2] == {
-        "type": "function_call", "call_id": "toolu_1", "name": "echo__say", "arguments": '{"text":"x"}',
-    }  # fmt: skip
+        "type": "function_call",
+        "call_id": "toolu_1",
+        "name": "echo__say",
+        "arguments": '{"text":"x"}',
+    }
     assert items[3]["output"] == "Tool error:\nboom"
 
 
@@ -125,11 +139,17 @@ async def test_an_image_result_stays_an_image():
     [
         {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"},
         {"error": {"code": "rate_limit_exceeded", "message": "Slow down"}},
-        {"type": "response.failed", "response": {"status": "failed", "output": [], "error": {
-            "code": "rate_limit_exceeded", "message": "Slow down"}}},
+        {
+            "type": "response.failed",
+            "response": {
+                "status": "failed",
+                "output": [],
+                "error": {"code": "rate_limit_exceeded", "message": "Slow down"},
+            },
+        },
     ],
     ids=["flat", "nested", "failed"],
-)  # fmt: skip
+)
 async def test_an_error_within_the_stream_is_known_in_all_three_forms(event):
     async with ModelServer() as server, models() as catalog:
         server.script(sse([responses_events(Say("x"))[0], event]))
@@ -204,23 +224,37 @@ async def test_reasoning_models_get_no_temperature_and_others_no_reasoning():
 
 
 async def test_a_refused_parameter_is_left_out_and_remembered():
-    refusal = {"error": {"message": "Unsupported parameter: 'reasoning.summary' is not supported with this model.",
-                         "type": "invalid_request_error", "param": "reasoning.summary", "code": "unsupported_parameter"}}  # fmt: skip
+    refusal = {
+        "error": {
+            "message": "Unsupported parameter: 'reasoning.summary' is not supported with this model.",
+            "type": "invalid_request_error",
+            "param": "reasoning.summary",
+            "code": "unsupported_parameter",
+        }
+    }
     async with ModelServer() as server, models() as catalog:
         server.script(answer(refusal, 400), reply(WIRE, Say("a")), reply(WIRE, Say("b")))
         model = await catalog.open(ref_of(WIRE, server, SOL))
         await collect(model, asked(effort="low"))
         await collect(model, asked(effort="low"))
         assert [sent(server, n)["reasoning"] for n in (0, 1, 2)] == [
-            {"summary": "auto", "effort": "low"}, {"effort": "low"}, {"effort": "low"},
-        ]  # fmt: skip
+            {"summary": "auto", "effort": "low"},
+            {"effort": "low"},
+            {"effort": "low"},
+        ]
 
 
 async def test_more_tools_than_the_vendor_takes_are_cut_with_a_word():
     """Hazard F70."""
     tools = tuple(replace(ECHO, name=f"t{n}") for n in range(130))
-    refusal = {"error": {"message": "Invalid 'tools': array too long. Expected an array with maximum length 128",
-                         "code": "array_above_max_length", "param": "tools", "type": "invalid_request_error"}}  # fmt: skip
+    refusal = {
+        "error": {
+            "message": "Invalid 'tools': array too long. Expected an array with maximum length 128",
+            "code": "array_above_max_length",
+            "param": "tools",
+            "type": "invalid_request_error",
+        }
+    }
     async with ModelServer() as server, models() as catalog:
         server.script(answer(refusal, 400), reply(WIRE, Say("ok")))
         seen = await collect(await catalog.open(ref_of(WIRE, server)), asked(tools=tools))
