@@ -97,10 +97,13 @@ def started(pid: int) -> str | None:
             return None
         fields = stat[stat.rindex(")") + 2 :].split()  # The name may hold spaces and brackets.
         return None if fields[0] in "ZX" else f"{boot}/{fields[19]}"
-    if sys.platform == "win32":
-        return None
+    return None if sys.platform == "win32" else started_by_ps(pid)
+
+
+def started_by_ps(pid: int) -> str | None:
+    """`started` for systems without `/proc`."""
     told = subprocess.run(
-        ["/bin/ps", "-o", "stat=,lstart=", "-p", str(pid)],
+        ["/bin/ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],
         env={"LC_ALL": "C"}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     match = re.match(r"\s*(\S+)\s+(.+?)\s*$", told.stdout)

@@ -141,6 +141,23 @@ async def test_an_inner_error_is_told_in_one_neutral_line_and_logged(tmp_path: P
         assert "no such table" in log.read_text()
 
 
+async def test_a_long_document_is_read_in_parts_without_losing_a_line(tmp_path: Path) -> None:
+    from mcp import Client, StdioServerParameters
+
+    lines = [f"line {n} " + "x" * (n % 300) for n in range(1, 451)]
+    (tmp_path / "long.txt").write_text("\n".join(lines))
+    argv = command("serve", "--folder", str(tmp_path), "--cache", "memory")
+    got: list[str] = []
+    first: int | None = 1
+    async with Client(StdioServerParameters(command=argv[0], args=argv[1:])) as client:
+        while first is not None:
+            part = await client.call_tool("read_document", {"path": "long.txt", "first_line": first})
+            assert len(part.content[0].text) < 21_000
+            got += part.structured_content["text"].split("\n")
+            first = part.structured_content["next_line"]
+    assert got == lines
+
+
 async def test_it_serves_http_to_this_computer(tmp_path: Path) -> None:
     from mcp import Client
 
@@ -171,6 +188,18 @@ async def test_the_command_line_indexes_searches_and_remembers(tmp_path: Path) -
     assert (code, json.loads(out)["documents"]) == (0, 1)
     code, out, _ = await run("search", "ripe quinces", "--json", cache=tmp_path)
     assert (code, json.loads(out)["path"]) == (0, "a.md")
+
+
+async def test_it_runs_inside_another_interpreter_too(tmp_path: Path) -> None:
+    """As in a frozen host, whose own executable is no Python interpreter."""
+    code = f"import runpy, sys; sys.argv[1:] = ['search', 'warranty', '--cache', {str(tmp_path)!r}]; "
+    code += f"runpy.run_path({str(SERVER)!r}, run_name='__main__')"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, env={"HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    )
+    out, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0
+    assert b"Warranty" in out
 
 
 @pytest.mark.parametrize(

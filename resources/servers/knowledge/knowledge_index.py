@@ -287,6 +287,11 @@ class Index:
             ).fetchall()
         return [Entry(*row) for row in rows]
 
+    def count(self) -> int:
+        """How many documents there were at the last scan."""
+        with self._lock:
+            return int(self._db.execute("SELECT count(*) FROM documents").fetchone()[0])
+
     def read(self, path: str) -> tuple[Entry, list[str]]:
         """A document's entry and its lines.
 

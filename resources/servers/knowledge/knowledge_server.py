@@ -134,7 +134,7 @@ def build(index: Index) -> KnowledgeServer:
     ) -> Annotated[CallToolResult, SearchAnswer]:
         """Search the person's documents and return the passages that fit best, with their sources."""
         hits = _told(lambda: index.search(query, top_k))
-        total = len(index.documents())
+        total = index.count()
         answer = SearchAnswer(query=query, documents=total, passages=[FoundPassage(**vars(h)) for h in hits])
         if not hits:
             return _answer(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from desktop_host.servers.environment import PidFile
-from desktop_host.servers.orphans import started
+from desktop_host.servers.orphans import started, started_by_ps
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows, not run: a job object ends the children")
 
@@ -140,3 +140,15 @@ def test_a_process_that_has_ended_already_is_not_recorded(
     child.wait()
     PidFile(tmp_path).add(child.pid, "gone")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/bin/ps").exists(), reason="needs ps")
+def test_where_there_is_no_proc_the_start_time_comes_from_ps(spawn: Callable[..., subprocess.Popen[bytes]]) -> None:
+    child = spawn("sleep", "300")
+    first = started_by_ps(child.pid)
+    assert first is not None
+    assert str(time.localtime().tm_year) in first
+    assert started_by_ps(child.pid) == first
+    child.kill()
+    child.wait()
+    assert started_by_ps(child.pid) is None
