@@ -22,7 +22,7 @@ _MATH_LINE = re.compile(r"^[ \t]*(?:\$\$(?P<a>.+?)\$\$|\\\[(?P<b>.+?)\\\])[ \t]*
 _MATH_OPEN = re.compile(r"^[ \t]*(\$\$|\\\[)(.*)$")
 _CODE_SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1", re.S)
 _IMAGE = re.compile(r"!\[([^\]\n]*)\]\(\s*<?([^)\s>]+)>?[^)\n]*\)")
-_BREAK = re.compile(r"<br\s*/?>", re.I)
+_BREAK = re.compile(r" *<br\s*/?> *", re.I)
 _INLINE_MATH = re.compile(
     r"\\\((?P<a>[^\n]+?)\\\)|(?<![\\$\w])\$(?=\S)(?P<b>[^$\n]{1,300}?)(?<=\S)\$(?![\d$\w])",
 )

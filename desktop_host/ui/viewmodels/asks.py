@@ -54,8 +54,15 @@ def hint_keys(hints: ToolHints) -> tuple[tuple[str, str], ...]:
 
 def diff(before: str, after: str) -> tuple[tuple[str, str], ...]:
     """What changed between two texts: `(mark, line)` with mark `-`, `+` or a space."""
-    lines = difflib.ndiff(before.splitlines(), after.splitlines())
-    return tuple((line[0], line[2:]) for line in lines if line[0] != "?")
+    old, new = before.splitlines(), after.splitlines()
+    out: list[tuple[str, str]] = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            out += [(" ", line) for line in old[a:b]]
+        else:
+            out += [("-", line) for line in old[a:b]]
+            out += [("+", line) for line in new[c:d]]
+    return tuple(out)
 
 
 def pretty(value: object) -> str:

@@ -65,8 +65,7 @@ class ChatPage(QWidget):
         foot.addWidget(self.composer)
         self._foot = QWidget()
         self._foot.setLayout(foot)
-        centred = row(space=0)
-        centred.setContentsMargins(theme.px(Space.XL), 0, theme.px(Space.XL), theme.px(Space.L))
+        self._line = centred = row(space=0)
         foot.setContentsMargins(0, 0, 0, 0)
         centred.addStretch(1)
         centred.addWidget(self._foot, 1000)
@@ -102,6 +101,7 @@ class ChatPage(QWidget):
         composer.problem.connect(lambda words: self._banner.say(words))
         self.welcome.picked.connect(self.put_text)
         self.welcome.needs_model.connect(self.needs_model)
+        view.verticalScrollBar().rangeChanged.connect(lambda _a, _b: self._align())
         theme.changed.connect(self._restyle)
         bridge.ready.connect(self._on_ready)
         if bridge.running:
@@ -165,6 +165,7 @@ class ChatPage(QWidget):
         empty = not self.chat.transcript.now.entries
         self._stack.setCurrentWidget(self.welcome if empty else self.view)
         self.welcome.show_state()
+        self._align()
 
     def _on_failed(self, error: HostError) -> None:
         what, remedy = error_text(error)
@@ -257,7 +258,15 @@ class ChatPage(QWidget):
         self.composer.attach(paths)
         event.acceptProposedAction()
 
+    def _align(self) -> None:
+        """Keep the composer below the conversation, whose scroll bar takes room at the right."""
+        bar = self.view.verticalScrollBar()
+        shown = bar.maximum() > 0 and self._stack.currentWidget() is self.view
+        side = theme.px(Space.XL)
+        self._line.setContentsMargins(side, 0, side + (bar.sizeHint().width() if shown else 0), theme.px(Space.L))
+
     def _restyle(self) -> None:
+        self._align()
         self._foot.setMaximumWidth(theme.px(TEXT_WIDTH))
         self.composer.restyle()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QPushButton
 
@@ -30,8 +30,7 @@ class ModelButton(QPushButton):
         set_role(self, "quiet")
         set_icon(self, "model", "muted", 16)
         self._menu = QMenu(self)
-        self._menu.aboutToShow.connect(self._fill)
-        self.setMenu(self._menu)
+        self.clicked.connect(self.open_menu)
         for signal in (chat.models_changed, chat.options_changed, chat.opened):
             signal.connect(self.show_choice)
         self.show_choice()
@@ -44,6 +43,11 @@ class ModelButton(QPushButton):
         self.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, metrics.averageCharWidth() * 24))
         self.setToolTip(self._chat.model)
         self.setAccessibleName(tr("chat.model.name", model=name))
+
+    def open_menu(self) -> None:
+        """Show the choices above the button."""
+        self._fill()
+        self._menu.popup(_above(self, self._menu))
 
     def _fill(self) -> None:
         self._menu.clear()
@@ -80,8 +84,7 @@ class ServersButton(QPushButton):
         set_role(self, "quiet")
         set_icon(self, "tool", "muted", 16)
         self._menu = QMenu(self)
-        self._menu.aboutToShow.connect(self._fill)
-        self.setMenu(self._menu)
+        self.clicked.connect(self.open_menu)
         chat.servers_changed.connect(self.show_choice)
         self.show_choice()
 
@@ -92,6 +95,11 @@ class ServersButton(QPushButton):
         self.setText(trn("chat.tools", tools) if tools else tr("chat.tools.none"))
         self.setToolTip(tr("chat.tools.cost", tokens=f"{tokens:,}"))
         self.setAccessibleName(f"{self.text()}. {self.toolTip()}")
+
+    def open_menu(self) -> None:
+        """Show the choices above the button."""
+        self._fill()
+        self._menu.popup(_above(self, self._menu))
 
     def _fill(self) -> None:
         self._menu.clear()
@@ -111,6 +119,12 @@ class ServersButton(QPushButton):
     def _switch(self, alias: str, on: bool) -> None:
         chosen = tuple(s.alias for s in self._chat.servers if (on if s.alias == alias else s.on))
         self._chat.pick_servers(chosen)
+
+
+def _above(which: QPushButton, menu: QMenu) -> QPoint:
+    """Where a menu stands above a button at the bottom of the window."""
+    corner = which.mapToGlobal(which.rect().topLeft())
+    return corner - QPoint(0, menu.sizeHint().height() + 2)
 
 
 def _source(source: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QTextCharFormat, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -22,7 +22,6 @@ class CodeText(QPlainTextEdit):
         self._max_lines = max_lines
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
-        set_role(self, "plain")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setTabChangesFocus(True)
@@ -37,15 +36,27 @@ class CodeText(QPlainTextEdit):
     def fit(self) -> None:
         """Be as tall as the lines, with room for the sideways scroll bar where one is needed."""
         font = theme.mono()
-        self.setFont(font)
+        look = (
+            f"QPlainTextEdit {{ font-family: '{font.family()}', monospace; font-size: {font.pixelSize()}px; "
+            "background: transparent; border: none; padding: 0px; }"
+        )
+        if self.styleSheet() != look:  # the application's sheet outranks setFont
+            self.setStyleSheet(look)
         self.document().setDefaultFont(font)
         self.setTabStopDistance(4 * QFontMetrics(font).horizontalAdvance(" "))
-        lines = max(1, self.blockCount())
+        # Lines with other scripts are higher than the font says, so the text itself is measured.
+        text = self.blockBoundingGeometry(self.document().lastBlock()).bottom()
         if self._max_lines:
-            lines = min(lines, self._max_lines)
+            text = min(text, self._max_lines * QFontMetrics(font).lineSpacing())
         bar = self.horizontalScrollBar()
         extra = bar.sizeHint().height() if bar.maximum() > 0 else 0
-        self.setFixedHeight(lines * QFontMetrics(font).lineSpacing() + 2 * theme.px(Space.XS) + extra + 2)
+        self.setFixedHeight(int(text) + 2 * theme.px(Space.XS) + extra + 2)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Keep the fixed-width font when the application's style changes."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange and self.document().defaultFont() != theme.mono():
+            self.document().setDefaultFont(theme.mono())
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Sideways is ours; up and down is the conversation's, unless the text is cut short here."""

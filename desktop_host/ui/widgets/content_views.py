@@ -28,12 +28,15 @@ from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.widgets.code import CodeFrame
 from desktop_host.ui.widgets.image_view import ImageView, decode, file_name, human_size, open_bytes, save_bytes
 from desktop_host.ui.widgets.json_tree import JsonTable, JsonTree, table_columns
+from desktop_host.ui.widgets.pieces import label
 
 FOLD_LINES = 16
 FOLD_CHARS = 3000
 """Longer text is folded; its size is shown and the whole is one click away."""
 WHOLE_LIMIT = 4_000_000
 """Longer text (characters) is opened by another program, not here."""
+SHORT = 240
+"""Shorter text stands without a frame."""
 JSON_LIMIT = 400_000
 
 
@@ -85,6 +88,8 @@ def text_view(text: str, language: str = "") -> QWidget:
             value = None
         if isinstance(value, dict | list) and value:
             return structured_view(value)
+    if not language and len(text) <= SHORT and text.count("\n") <= 2:
+        return label(text, selectable=True)
     return FoldedText(text, language)
 
 

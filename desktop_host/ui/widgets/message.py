@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QRect, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from desktop_host.core.messages import Image
@@ -17,6 +17,8 @@ from desktop_host.ui.widgets.prose import Prose
 
 SEGMENT = 4000
 """After so many characters prose goes on in a new widget, so that none grows without bound."""
+FLUSH = "padding-left: 1px; padding-right: 4px;"
+"""For quiet buttons that stand in line with text."""
 SLOW_TAIL = 1500
 """A longer open block (characters) is rendered at most every `SLOW_MS`, so that it costs no more per token."""
 SLOW_MS = 80
@@ -128,9 +130,11 @@ class ThinkingBlock(QWidget):
         self.button = QPushButton()
         self.button.setCheckable(True)
         set_role(self.button, "quiet")
+        self.button.setStyleSheet(FLUSH)
         set_icon(self.button, "chevron-right", "muted", 14)
         self.button.toggled.connect(self._toggle)
         row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.button)
         row.addStretch()
         column.addLayout(row)
@@ -170,6 +174,7 @@ class AssistantMessage(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.px(Space.XS))
         self._thinking: ThinkingBlock | None = None
+        self._last = True
         self.text = MarkdownView(self)
         column.addWidget(self.text)
         self._foot = QWidget(self)
@@ -177,6 +182,7 @@ class AssistantMessage(QWidget):
         foot.setContentsMargins(0, 0, 0, 0)
         self.copy_button = QPushButton(tr("chat.copy"))
         set_role(self.copy_button, "quiet")
+        self.copy_button.setStyleSheet(FLUSH)
         set_icon(self.copy_button, "copy", "muted", 14)
         self.copy_button.setAccessibleName(tr("chat.message.copy"))
         self.copy_button.clicked.connect(self._copy)
@@ -200,11 +206,20 @@ class AssistantMessage(QWidget):
             self._thinking.show_text(entry.thinking, streaming=entry.streaming and not entry.text)
         self.text.show_text(entry.text, finished=not entry.streaming)
         self.text.setVisible(bool(entry.text))
-        self._foot.setVisible(not entry.streaming and bool(entry.text))
+        self._show_foot()
         words = [entry.model] if entry.model else []
         if entry.partial:
             words.append(tr("chat.message.partial"))
         self._model.setText(" · ".join(words))
+
+    def set_last(self, last: bool) -> None:
+        """Only the last message of a turn offers Copy and names the model."""
+        self._last = last
+        self._show_foot()
+
+    def _show_foot(self) -> None:
+        shown = self._last and not self._entry.streaming and bool(self._entry.text)
+        self._foot.setVisible(shown or (self._entry.partial and bool(self._entry.text)))
 
     def restyle(self) -> None:
         """Colours anew after a change of theme."""
@@ -252,11 +267,25 @@ class UserMessage(QWidget):
     def show_entry(self, entry: UserEntry) -> None:
         """Show the message as it now is."""
         self._text.setText(entry.text)
+        self._fit()
         self._text.setVisible(bool(entry.text))
         self._text.setAccessibleName(tr("chat.message.yours"))
         names = ", ".join(s.name for s in entry.skills)
         self._skills.setText(trn("chat.skills", len(entry.skills), names=names) if names else "")
         self._skills.setVisible(bool(names))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The bubble is as wide as its longest line, up to the column."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        self._text.ensurePolished()
+        bounds = self._text.fontMetrics().boundingRect(
+            QRect(0, 0, 1_000_000, 1_000_000), int(Qt.AlignmentFlag.AlignLeft.value), self._text.text()
+        )
+        room = self.width() - theme.px(Space.XL) * 2 - 2 * theme.px(Space.M)
+        self._text.setFixedWidth(max(theme.px(24), min(bounds.width() + 4, room)))
 
     def restyle(self) -> None:
         """Colours anew after a change of theme."""

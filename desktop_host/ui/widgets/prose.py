@@ -18,6 +18,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextFormat,
+    QTextFrameFormat,
     QTextTable,
     QWheelEvent,
 )
@@ -28,6 +29,7 @@ from desktop_host.ui.markdown import presentable
 from desktop_host.ui.theme import Space, Type, set_role, theme
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+_STAND_IN = "\u2060"
 _QUOTE = QTextFormat.Property.BlockQuoteLevel
 _RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
 LINE_HEIGHT = 135
@@ -58,6 +60,8 @@ class Prose(QTextBrowser):
         document.documentLayout().documentSizeChanged.connect(self._fit)
         self._cursor = QTextCursor(document)
         self._tail_at = 0
+        self._settled = False
+        """The last block is committed: the next tail begins a new one."""
         self._committed: list[str] = []
         self._tail = ""
         self.setFixedHeight(theme.px(Space.L))
@@ -71,46 +75,62 @@ class Prose(QTextBrowser):
 
     def set_tail(self, markdown: str, *, unfinished: bool = True) -> None:
         """Show `markdown` as the open block, in place of what the open block was."""
+        if self._settled and not markdown.strip():
+            return
         self._tail = markdown
         cursor = self._cursor
         cursor.beginEditBlock()
+        if self._settled:
+            self._begin_block()
         cursor.setPosition(self._tail_at)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
-        if cursor.currentList() is not None:
-            cursor.currentList().remove(cursor.block())
-        cursor.setBlockFormat(QTextBlockFormat())
-        cursor.setCharFormat(QTextCharFormat())
+        self._plain_block()
         if markdown.strip():
-            cursor.insertMarkdown(presentable(markdown, unfinished=unfinished), _FEATURES)
+            # Qt merges the first block of what is inserted into the open one and loses what it was (a quote, a
+            # heading, an item); so a stand-in goes first and is taken away again.
+            cursor.insertMarkdown(f"{_STAND_IN}\n\n{presentable(markdown, unfinished=unfinished)}", _FEATURES)
+            cursor.setPosition(self._tail_at)
+            cursor.setPosition(self._tail_at + len(_STAND_IN), QTextCursor.MoveMode.KeepAnchor)
+            cursor.removeSelectedText()
+            cursor.deleteChar()
+            cursor.endEditBlock()  # tables are known only after this
+            cursor.beginEditBlock()
             self._dress(self._tail_at)
+        elif self._tail_at:
+            cursor.deletePreviousChar()
+            self._settled = True
         cursor.endEditBlock()
+        self._fit(self.document().documentLayout().documentSize())
 
     def commit(self, markdown: str) -> None:
         """Settle the open block; the next one begins behind it."""
         self.set_tail(markdown, unfinished=False)
         self._committed.append(markdown)
         self._tail = ""
+        self._settled = True
+
+    def _begin_block(self) -> None:
+        self._settled = False
         cursor = self._cursor
-        cursor.beginEditBlock()
         cursor.movePosition(QTextCursor.MoveOperation.End)
-        if (
-            cursor.block().text()
-            or cursor.currentTable() is not None
-            or cursor.block().blockFormat().hasProperty(_RULE)
-        ):
+        block = cursor.block()
+        if block.text() or block.blockFormat().hasProperty(_RULE) or self._in_table(block):
             cursor.insertBlock(QTextBlockFormat(), QTextCharFormat())
+        self._tail_at = cursor.position()
+
+    def _plain_block(self) -> None:
+        cursor = self._cursor
         if cursor.currentList() is not None:
             cursor.currentList().remove(cursor.block())
-            cursor.setBlockFormat(QTextBlockFormat())
-        cursor.endEditBlock()
-        self._tail_at = cursor.position()
-        self._fit(self.document().documentLayout().documentSize())
+        cursor.setBlockFormat(QTextBlockFormat())
+        cursor.setCharFormat(QTextCharFormat())
+        cursor.setBlockCharFormat(QTextCharFormat())
 
     def restyle(self) -> None:
         """Render anew in the colours of the theme."""
         blocks, tail = self._committed, self._tail
-        self._committed, self._tail_at = [], 0
+        self._committed, self._tail_at, self._settled = [], 0, False
         self.clear()
         for block in blocks:
             self.commit(block)
@@ -122,20 +142,33 @@ class Prose(QTextBrowser):
     def _dress(self, start: int) -> None:
         document = self.document()
         block = document.findBlock(start)
+        tables: list[QTextTable] = []
         while block.isValid():
+            table = QTextCursor(block).currentTable()
+            if table is not None and table not in tables:
+                tables.append(table)
             self._dress_block(block)
             self._dress_runs(block)
             block = block.next()
-        for frame in document.rootFrame().childFrames():
-            if isinstance(frame, QTextTable) and frame.firstPosition() >= start:
-                self._dress_table(frame)
+        for table in tables:
+            self._dress_table(table)
 
     def _dress_block(self, block: QTextBlock) -> None:
         form = block.blockFormat()
         if self._in_table(block):
             form.setTopMargin(0)
             form.setBottomMargin(0)
-        elif form.headingLevel():
+            QTextCursor(block).setBlockFormat(form)
+            return
+        if not block.text() and not form.hasProperty(_RULE):
+            _shrink(block)
+            return
+        if form.hasProperty(_RULE):
+            form.setTopMargin(theme.px(Space.S))
+            form.setBottomMargin(theme.px(Space.M))
+            QTextCursor(block).setBlockFormat(form)
+            return
+        if form.headingLevel():
             form.setTopMargin(theme.px(Space.M) if block.position() else 0)
             form.setBottomMargin(theme.px(Space.XS))
         elif block.textList() is not None:
@@ -158,10 +191,11 @@ class Prose(QTextBrowser):
         spans: list[tuple[int, int, QTextCharFormat]] = []
         while not it.atEnd():
             fragment = it.fragment()
-            form, new = fragment.charFormat(), QTextCharFormat()
+            form = fragment.charFormat()
+            new = QTextCharFormat(form)
             if level:
                 new.setProperty(QTextFormat.Property.FontPixelSize, theme.px(_HEADINGS.get(level, Type.BODY.px)))
-                new.setProperty(QTextFormat.Property.FontSizeAdjustment, 0)
+                new.clearProperty(QTextFormat.Property.FontSizeAdjustment)
                 new.setFontWeight(600)
             if form.fontFixedPitch() and not form.isAnchor():
                 new.setBackground(theme.color("hover"))
@@ -173,19 +207,20 @@ class Prose(QTextBrowser):
                 new.setToolTip(form.anchorHref())
             elif quoted:
                 new.setForeground(theme.color("muted"))
-            if new.propertyCount():
+            if new != form:
                 spans.append((fragment.position(), fragment.length(), new))
             it += 1
         for position, length, new in spans:
             cursor = QTextCursor(self.document())
             cursor.setPosition(position)
             cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-            cursor.mergeCharFormat(new)
+            cursor.setCharFormat(new)
 
     def _dress_table(self, table: QTextTable) -> None:
         form = table.format()
         form.setBorder(1)
-        form.setBorderBrush(theme.color("border"))
+        form.setBorderBrush(theme.color("border_strong"))
+        form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
         form.setBorderCollapse(True)
         form.setCellSpacing(0)
         form.setCellPadding(theme.px(6))
@@ -195,7 +230,7 @@ class Prose(QTextBrowser):
         for column in range(table.columns()):
             cell = table.cellAt(0, column)
             head = cell.format()
-            head.setBackground(theme.color("sunken"))
+            head.setBackground(theme.color("hover"))
             cell.setFormat(head)
 
     def _in_table(self, block: QTextBlock) -> bool:
@@ -217,20 +252,10 @@ class Prose(QTextBrowser):
         super().paintEvent(event)
 
     def _fit(self, size: QSizeF) -> None:
-        height = size.height()
-        last = self.document().lastBlock()
-        if (
-            self._committed
-            and not self._tail
-            and not last.text()
-            and last.position() >= self._tail_at
-            and last.position()
-        ):
-            # The empty block that waits for the next tail takes no room.
-            height -= self.document().documentLayout().blockBoundingRect(last).height()
-        wanted = max(1, int(height + 0.99))
+        wanted = max(1, int(size.height() + 0.99))
         if wanted != self.height():
             self.setFixedHeight(wanted)
+        self.verticalScrollBar().setValue(0)
 
     # ---- behaviour
 
@@ -254,6 +279,16 @@ class Prose(QTextBrowser):
     def _offer_link(self, url: QUrl) -> None:
         menu = link_menu(url, self)
         menu.popup(self.mapToGlobal(self.cursorRect().bottomLeft() + QPoint(0, theme.px(Space.XS))))
+
+
+def _shrink(block: QTextBlock) -> None:
+    """Qt keeps an empty block around each table; it should take no room."""
+    form, small = QTextBlockFormat(), QTextCharFormat()
+    form.setLineHeight(1, int(QTextBlockFormat.LineHeightTypes.FixedHeight.value))
+    small.setProperty(QTextFormat.Property.FontPixelSize, 1)
+    cursor = QTextCursor(block)
+    cursor.setBlockFormat(form)
+    cursor.setBlockCharFormat(small)
 
 
 def link_menu(url: QUrl, parent: QWidget) -> QMenu:

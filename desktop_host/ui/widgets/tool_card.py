@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 from PySide6.QtCore import Qt, QTimer
@@ -17,7 +18,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.viewmodels.asks import pretty
 from desktop_host.ui.widgets.code import CodeFrame
-from desktop_host.ui.widgets.content_views import FoldedText, structured_view, text_view, view_of
+from desktop_host.ui.widgets.content_views import structured_view, view_of
 from desktop_host.ui.widgets.pieces import Elided, button, clear, column, icon_label, label, row
 
 TICK_MS = 200
@@ -130,7 +131,7 @@ class ToolCard(QFrame):
         set_icon(self._mark, icon, role)
         self._state.setText(self.state_text)
         self._line.put(self._excerpt())
-        self._line.setVisible(bool(self._line.text()))
+        self._line.setVisible(bool(self._line.text()) and not self._open())
         if entry.outcome is None and entry.progress is not None:
             self._bar.setRange(0, 1000 if entry.total else 0)
             if entry.total:
@@ -155,12 +156,17 @@ class ToolCard(QFrame):
         texts = [b.text for b in entry.content if isinstance(b, Text)]
         return " ".join(texts[0][:400].split()) if texts else ""
 
+    def _open(self) -> bool:
+        """Whether the body shows the result, so that no excerpt is needed."""
+        return self.fold_button.isChecked() and self.entry.outcome is not None
+
     def _toggle(self, on: bool) -> None:
         set_icon(self.fold_button, "chevron-down" if on else "chevron-right", "muted", 16)
         if on and (self._body is None or self._shown is not self.entry):
             self._fill()
         if self._body is not None:
             self._body.setVisible(on)
+        self._line.setVisible(bool(self._line.text()) and not self._open())
 
     def _fill(self) -> None:
         entry = self.entry
@@ -179,9 +185,10 @@ class ToolCard(QFrame):
         else:
             if entry.arguments:
                 inner.addWidget(_json(tr("chat.tool.arguments"), entry.arguments))
-            for block in entry.content:
+            repeated = entry.structured is not None and self._says_the_same()
+            for block in () if repeated else entry.content:
                 inner.addWidget(view_of(block))
-            if entry.structured is not None and not self._says_the_same():
+            if entry.structured is not None:
                 inner.addWidget(label(tr("chat.tool.structured"), "caption"))
                 inner.addWidget(structured_view(entry.structured))
             if entry.outcome is not None and not entry.content and entry.structured is None:
@@ -195,10 +202,10 @@ class ToolCard(QFrame):
         texts = [b for b in self.entry.content if isinstance(b, Text)]
         if len(texts) != 1 or len(self.entry.content) != 1:
             return False
-        view = text_view(texts[0].text)
-        same = not isinstance(view, FoldedText)
-        view.deleteLater()
-        return same
+        try:
+            return bool(json.loads(texts[0].text) == thaw(self.entry.structured))
+        except ValueError:
+            return False
 
     def _swap_raw(self) -> None:
         self._raw = not self._raw

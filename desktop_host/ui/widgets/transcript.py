@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -26,6 +26,13 @@ NEAR_END = 48
 """Within so many pixels of the end the view follows the stream."""
 
 Row: TypeAlias = UserMessage | AssistantMessage | ToolCard | NoticeLine | AskCard | SettledAsk
+
+
+class _Inner(QWidget):
+    """As high as its layout at the given width. Qt's own minimum counts each wrapped label at its narrowest."""
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, 1)
 
 
 class TranscriptView(QScrollArea):
@@ -51,19 +58,19 @@ class TranscriptView(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("chat.transcript"))
-        inner = QWidget()
+        inner = _Inner()
         set_role(inner, "page")
         inner.setAutoFillBackground(False)
         self.viewport().setAutoFillBackground(False)
         outer = QHBoxLayout(inner)
         outer.setContentsMargins(theme.px(Space.XL), theme.px(Space.L), theme.px(Space.XL), theme.px(Space.XL))
-        self._room = QWidget()
+        self._room = _Inner()
         outer.addStretch(1)
         outer.addWidget(self._room, 1000)
         outer.addStretch(1)
         self._column = QVBoxLayout(self._room)
         self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(theme.px(Space.L))
+        self._column.setSpacing(theme.px(Space.M))
         self._earlier = button("", self.load_earlier, role="quiet", icon="chevron-up")
         self._earlier.hide()
         self._column.addWidget(self._earlier, 0, Qt.AlignmentFlag.AlignHCenter)
@@ -234,9 +241,15 @@ class TranscriptView(QScrollArea):
     def _mark_last(self) -> None:
         last = next(reversed(self._rows), None)
         idle = not self._model.running
-        for key, row in self._rows.items():
+        worked: set[int] = set()
+        for key, row in reversed(self._rows.items()):
+            entry = self._model.now.entry(key)
             if isinstance(row, NoticeLine):
                 row.set_last(key == last and idle)
+            elif isinstance(row, AssistantMessage) and entry is not None:
+                row.set_last(entry.turn not in worked)
+            if entry is not None and isinstance(entry, ToolEntry | AssistantEntry):
+                worked.add(entry.turn)
 
     def refresh_last(self) -> None:
         """The session's state changed: whether the last notice offers to go on may have, too."""
