@@ -44,7 +44,7 @@ class SettingsFile:
                 `newer_schema`, `not_readable`). The file is left as it is.
         """
         with _io_faults(path):
-            state = await asyncio.to_thread(_open, path, upgrades)
+            state = await asyncio.to_thread(read_settings, path, upgrades)
         for problem in state.problems:
             _log.warning("%s: %s is not used (%s)", path, problem["key"], problem["code"])
         return cls(path, state)
@@ -92,11 +92,12 @@ class SettingsFile:
     async def _update(self, values: dict[str, Any], tables: dict[str, tuple[Any, ...]]) -> Settings:
         async with self._writing:
             with _io_faults(self.path):
-                self._state = await asyncio.to_thread(_rewrite, self.path, values, tables)
+                self._state = await asyncio.to_thread(rewrite_settings, self.path, values, tables)
             return self._state.settings
 
 
-def _open(path: Path, upgrades: tuple[Step, ...]) -> Reading:
+def read_settings(path: Path, upgrades: tuple[Step, ...] = UPGRADES) -> Reading:
+    """What a file says, upgraded if it is older; blocking. Raises as `SettingsFile.open`."""
     text = _text(path)
     document = _parse(path, text)
     known = 1 + len(upgrades)
@@ -117,7 +118,8 @@ def _open(path: Path, upgrades: tuple[Step, ...]) -> Reading:
     return read(styled.unwrap())
 
 
-def _rewrite(path: Path, values: dict[str, Any], tables: dict[str, tuple[Any, ...]]) -> Reading:
+def rewrite_settings(path: Path, values: dict[str, Any], tables: dict[str, tuple[Any, ...]]) -> Reading:
+    """Write some keys and lists of tables into a file as it is now; blocking. Raises as `SettingsFile.set`."""
     import tomlkit
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -117,7 +117,7 @@ class Profiles:
             KnownFault: as `open`.
         """
         wanted = checked_name(name)
-        self._refuse_taken(wanted)
+        self.refuse_taken(wanted)
         self.open(wanted).close()
 
     def rename(self, old: str, new: str) -> None:
@@ -128,7 +128,7 @@ class Profiles:
         """
         source, target = self._existing(old), self.path(new)
         if target.name.casefold() != source.name.casefold():
-            self._refuse_taken(target.name)
+            self.refuse_taken(target.name)
         with _io_faults(source), _alone(source):
             source.rename(target)
 
@@ -157,7 +157,7 @@ class Profiles:
             UserFault: `usage`, a bad name or one that is taken.
         """
         wanted = checked_name(name)
-        self._refuse_taken(wanted)
+        self.refuse_taken(wanted)
         _identity(folder / IDENTITY)
         with _io_faults(folder):
             folder.rename(self.folder / wanted)
@@ -175,7 +175,7 @@ class Profiles:
             raise UserFault("not_found", f"there is no profile {name!r}", kind="profile", reason="profile", name=name)
         return path
 
-    def _refuse_taken(self, name: str) -> None:
+    def refuse_taken(self, name: str) -> None:
         if name.casefold() in {n.casefold() for n in self.names()} or (self.folder / name).exists():
             raise UserFault("usage", f"there is a profile {name!r} already", name=name, reason="profile_exists")
 

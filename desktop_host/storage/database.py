@@ -144,6 +144,8 @@ class Database:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA journal_size_limit = 16777216")
+        # A database may come from an imported profile: its schema may call nothing.
+        db.execute("PRAGMA trusted_schema = OFF")
         migrate(db, str(self.path))
 
     def _refuse_foreign(self) -> None:
