@@ -13,6 +13,8 @@ from desktop_host.core.errors import UserFault
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _DRIVE = re.compile(r"(?:^|[\s\"'=])[A-Za-z]:\\|\\\\\w")
 _SHELL_VARIABLE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
+_HOSTS = frozenset({"claude", "codex", "gemini", "qwen", "copilot"})
+"""Programs of other hosts that add a server by `mcp add`."""
 _OPERATORS = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
 _LAUNCHERS = frozenset({"npx", "uvx", "bunx", "pipx", "pnpm", "yarn", "npm", "bun", "uv", "deno", "docker", "podman"})
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "fish", "cmd", "powershell", "pwsh"})
@@ -64,8 +66,43 @@ def entry_of_line(line: str) -> dict[str, Any]:
             "bad_config", f"{operator!r} needs a shell; a server is started without one",
             reason="shell_syntax", line=1, column=line.find(operator) + 1, excerpt=operator,
         )  # fmt: skip
+    if len(words) > 4 and words[0] in _HOSTS and words[1:3] == ["mcp", "add"]:
+        return _told_to_another_host(words[3:])
     entry: dict[str, Any] = {"command": _shell_names(words[0]), "args": [_shell_names(w) for w in words[1:]]}
     return entry | ({"env": env} if env else {})
+
+
+def _told_to_another_host(words: list[str]) -> dict[str, Any]:
+    """`claude mcp add NAME --transport http URL` and its like, which READMEs print: the server that is meant."""
+    env: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    plain: list[str] = []
+    kind = ""
+    rest = iter(words)
+    for word in rest:
+        if len(plain) > 1 and not is_url(plain[1]):
+            plain.append(word)
+        elif word == "--":
+            plain += rest
+        elif word in ("-t", "--transport"):
+            kind = next(rest, "")
+        elif word in ("-e", "--env"):
+            name, _, value = next(rest, "").partition("=")
+            env[name] = _shell_names(value)
+        elif word in ("-H", "--header"):
+            name, _, value = next(rest, "").partition(":")
+            headers[name.strip()] = _shell_names(value.strip())
+        elif word in ("-s", "--scope"):
+            next(rest, "")
+        elif not word.startswith("-"):
+            plain.append(word)
+    if len(plain) < 2:
+        raise UserFault("bad_config", "no command was found", reason="no_command", line=1, column=1)
+    entry: dict[str, Any] = {"name": plain[0]}
+    if is_url(plain[1]):
+        entry |= {"url": plain[1], "headers": headers}
+        return entry | ({"type": kind} if kind in ("http", "sse") else {})
+    return entry | {"command": _shell_names(plain[1]), "args": [_shell_names(w) for w in plain[2:]], "env": env}
 
 
 def _shell_names(word: str) -> str:

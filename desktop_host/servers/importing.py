@@ -23,7 +23,7 @@ WARNINGS = (
 """All codes that `ImportedServer.warnings` may hold."""
 
 _MAPS = (SERVERS, "servers", "context_servers", "mcp_servers", "mcp")
-_URLS = ("url", "serverUrl", "httpUrl", "server_url")
+_URLS = ("url", "serverUrl", "httpUrl", "server_url", "baseUrl")
 _FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _INPUT = re.compile(r"\$\{input:([^}]+)\}")
 _RUNS_CODE = re.compile(
@@ -226,7 +226,7 @@ def _ours(entry: dict[str, Any]) -> dict[str, Any]:
     if isinstance(kind, str):
         out.setdefault("type", kind)
     for key in _URLS[1:]:
-        if isinstance(out.get(key), str):
+        if isinstance(out.get(key), str) and not out.get("command"):
             out["url"] = out.pop(key)
             if key == "httpUrl":
                 out.setdefault("type", "http")

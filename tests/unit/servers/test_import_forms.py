@@ -62,6 +62,7 @@ def test_every_host_s_way_to_write_a_server_is_understood(text: str) -> None:
         ({"url": "https://x/mcp", "type": "remote"}, Http("https://x/mcp")),
         ({"serverUrl": "https://x/mcp"}, Http("https://x/mcp")),
         ({"httpUrl": "https://x/sse"}, Http("https://x/sse")),
+        ({"type": "sse", "baseUrl": "https://x/mcp", "isActive": True}, Sse("https://x/mcp")),
     ],
 )
 def test_remote_servers_get_the_transport_that_was_meant(entry: dict[str, Any], launch: Launch) -> None:
@@ -145,6 +146,25 @@ def test_a_command_line_is_read_as_a_shell_would(line: str, name: str, launch: S
     assert server.config.launch == launch
     assert server.config.name == name
     assert "renamed" not in server.warnings
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "launch"),
+    [
+        ("claude mcp add --transport http sentry https://mcp.sentry.dev/mcp", "sentry",
+         Http("https://mcp.sentry.dev/mcp")),
+        ("claude mcp add -s user old https://x/y -t sse --header 'X-A: b'", "old",
+         Sse("https://x/y", FrozenDict({"X-A": "b"}))),
+        ("claude mcp add -t sse --header 'X-A: b' old https://x/y", "old",
+         Sse("https://x/y", FrozenDict({"X-A": "b"}))),
+        ("codex mcp add fs --env A=$B -- npx -y pkg --scope x", "fs",
+         Stdio("npx", ("-y", "pkg", "--scope", "x"), FrozenDict({"A": "${B}"}))),
+        ("claude mcp add fs npx -y pkg", "fs", Stdio("npx", ("-y", "pkg"))),
+    ],
+)  # fmt: skip
+def test_a_line_that_tells_another_host_to_add_a_server_adds_it_here(line: str, name: str, launch: Launch) -> None:
+    server = one(line)
+    assert (server.config.name, server.config.launch) == (name, launch)
 
 
 def test_nothing_is_rewritten_behind_the_person_s_back() -> None:
