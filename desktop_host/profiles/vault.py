@@ -162,10 +162,9 @@ class Vault:
             if store == "encrypted_file":
                 await asyncio.to_thread(self._prove_file)
         except HostError as error:
-            reason = str(error.params.get("reason", "failed"))
-            return FrozenDict(
-                {"store": "none", "ok": False, "detail": error.message, "remedy": f"vault.remedy.{reason}"}
-            )
+            reason = error.params.get("reason")
+            remedy = f"remedy.{error.code}.{reason}" if reason else f"remedy.{error.code}"
+            return FrozenDict({"store": "none", "ok": False, "detail": error.message, "remedy": remedy})
         return FrozenDict({"store": store, "ok": True, "detail": self.describe()["detail"], "remedy": ""})
 
     async def close(self) -> None:
