@@ -1,0 +1,1 @@
+"""Servers that misbehave in known ways, and what a test needs around the real supervisor."""
