@@ -18,7 +18,8 @@ HERE = Path(__file__).resolve().parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
-from knowledge_index import BadRequest, Index, cache_folder, remember, remembered  # noqa: E402
+from knowledge_cache import cache_folder, remember, remembered  # noqa: E402
+from knowledge_index import BadRequest, Index  # noqa: E402
 
 
 def _address(text: str) -> tuple[str, int]:

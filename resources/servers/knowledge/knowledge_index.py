@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import hashlib
-import json
 import os
-import sqlite3
 import sys
 import threading
 import time
@@ -15,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from knowledge_cache import open_database
 from knowledge_text import decode, query_terms, read_document, terms
 
-SCHEMA = 1
 ENDINGS = {".md": True, ".markdown": True, ".txt": False}
 """File endings that are read; whether they hold Markdown."""
 LARGEST_FILE = 5_000_000
@@ -25,19 +22,6 @@ LARGEST_FILE = 5_000_000
 FRESH_S = 1.0
 """A scan younger than this is not repeated."""
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
-
-_TABLES = """
-CREATE TABLE documents (
-  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, file TEXT NOT NULL, title TEXT NOT NULL, category TEXT NOT NULL,
-  size INTEGER NOT NULL, changed INTEGER NOT NULL, lines INTEGER NOT NULL
-);
-CREATE TABLE passages (
-  id INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL, heading TEXT NOT NULL,
-  body TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL
-);
-CREATE INDEX passages_of ON passages (document);
-CREATE VIRTUAL TABLE terms USING fts5 (heading, body, tokenize = 'porter unicode61 remove_diacritics 2');
-"""
 
 
 class BadRequest(Exception):
@@ -70,18 +54,6 @@ class Entry:
     passages: int
 
 
-def cache_folder() -> Path:
-    """Where indexes are kept: the platform's folder for caches."""
-    home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData/Local")
-    elif sys.platform == "darwin":
-        base = home / "Library/Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "desktop-host" / "knowledge"
-
-
 class Index:
     """Folders to search. Safe to use from several threads, and by several processes at once.
 
@@ -103,7 +75,7 @@ class Index:
         self._scanned = 0.0
         self.skipped: tuple[str, ...] = ()
         """Files of the last scan that were left out, with the reason."""
-        self._db = self._open(cache)
+        self._db = open_database(self.folders, cache)
 
     def _label(self) -> dict[str, Path]:
         """What paths of each folder begin with: nothing for a single folder, else its name."""
@@ -116,40 +88,6 @@ class Index:
                 name, n = f"{folder.name or 'root'}-{n}", n + 1
             labels[f"{name}/"] = folder
         return labels
-
-    def _open(self, cache: Path | None) -> sqlite3.Connection:
-        if cache is not None:
-            name = hashlib.sha256("\0".join(map(str, self.folders)).encode("utf-8", "surrogatepass")).hexdigest()[:24]
-            file = cache / f"{name}-{SCHEMA}.db"
-            for _attempt in (1, 2):
-                try:
-                    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-                    return self._connect(str(file))
-                except sqlite3.DatabaseError as error:
-                    if isinstance(error, sqlite3.OperationalError):
-                        print(f"knowledge: no index at {file} ({error}); keeping it in memory", file=sys.stderr)
-                        break
-                    file.unlink(missing_ok=True)  # Damaged; it is only a cache.
-                except OSError as error:
-                    print(f"knowledge: no index below {cache} ({error}); keeping it in memory", file=sys.stderr)
-                    break
-        return self._connect(":memory:")
-
-    def _connect(self, file: str) -> sqlite3.Connection:
-        db = sqlite3.connect(file, check_same_thread=False, timeout=30, isolation_level=None)
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("BEGIN IMMEDIATE")
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'terms'").fetchone():
-                for statement in _TABLES.split(";\n"):
-                    if statement.strip():
-                        db.execute(statement)
-            db.execute("COMMIT")
-        except BaseException:
-            db.close()
-            raise
-        return db
 
     def close(self) -> None:
         """Close the index."""
@@ -328,21 +266,3 @@ class Index:
             "bytes": sum(e.size for e in found),
             "skipped": len(self.skipped),
         }
-
-
-def remembered(cache: Path) -> list[Path]:
-    """The folders given to `index` so far that still exist."""
-    try:
-        listed = json.loads((cache / "folders.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
-    return [Path(f) for f in listed if isinstance(f, str) and Path(f).is_dir()] if isinstance(listed, list) else []
-
-
-def remember(cache: Path, folder: Path) -> None:
-    """Make `folder` one of those that are searched when none is named."""
-    folders = list(dict.fromkeys([*map(str, remembered(cache)), str(folder.resolve())]))
-    cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = cache / f".folders.{os.getpid()}.tmp"
-    draft.write_text(json.dumps(folders, ensure_ascii=False, indent=2), encoding="utf-8")
-    draft.replace(cache / "folders.json")

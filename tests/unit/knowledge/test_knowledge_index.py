@@ -13,7 +13,8 @@ from desktop_host.core.places import shipped
 KNOWLEDGE = shipped("resources", "servers", "knowledge")
 sys.path.insert(0, str(KNOWLEDGE))
 
-from knowledge_index import BadRequest, Index, remember, remembered  # noqa: E402
+from knowledge_cache import remember, remembered  # noqa: E402
+from knowledge_index import BadRequest, Index  # noqa: E402
 
 
 @pytest.fixture
