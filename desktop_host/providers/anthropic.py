@@ -78,7 +78,7 @@ class AnthropicModel(WireModel):
     def body(self, request: ModelRequest, tools: WireTools, draft: Draft) -> dict[str, Any]:
         family = self._family
         most = self.quirks.max_tokens or (family.max_output if family else UNKNOWN_MAX_TOKENS)
-        most = min(draft.max_tokens or request.max_tokens or most, most)
+        most = draft.max_tokens or min(request.max_tokens or most, self.quirks.max_tokens or request.max_tokens or most)
         body: dict[str, Any] = {"model": self.model, "stream": True, "max_tokens": most}
         if request.system.strip():
             body["system"] = [{"type": "text", "text": request.system, "cache_control": CACHE}]
@@ -107,7 +107,7 @@ class AnthropicModel(WireModel):
 
     def history(self, request: ModelRequest, tools: WireTools, draft: Draft) -> str:
         messages = repaired(request.messages)
-        variant = (draft.strip_thinking, self.quirks.no_images, tuple(sorted(tools.renames)))
+        variant = (draft.strip_thinking, draft.no_images, tuple(sorted(tools.renames)))
         text = self.fragments.join(
             request.conversation, variant, messages, lambda message: self._render(message, tools, draft)
         )
@@ -179,7 +179,7 @@ class AnthropicModel(WireModel):
 
     def _render(self, message: Message, tools: WireTools, draft: Draft) -> list[Any]:
         if message.role is Role.USER:
-            content = [item for block in message.blocks for item in self._user_block(block)]
+            content = [item for block in message.blocks for item in self._user_block(block, draft)]
             return [{"role": "user", "content": content}] if content else []
         content = self._assistant(message, tools, draft)
         return [{"role": "assistant", "content": content}] if content else []
@@ -203,22 +203,22 @@ class AnthropicModel(WireModel):
                 out.append({"type": "tool_use", "id": self._id(block.id), "name": block.wire_name, "input": given})
         return out
 
-    def _user_block(self, block: ContentBlock) -> list[Any]:
+    def _user_block(self, block: ContentBlock, draft: Draft) -> list[Any]:
         if not isinstance(block, ToolResult):
-            return self._parts(parts_of((block,)))
-        content = self._parts(result_parts(block))
+            return self._parts(parts_of((block,)), draft)
+        content = self._parts(result_parts(block), draft)
         entry: dict[str, Any] = {"type": "tool_result", "tool_use_id": self._id(block.call_id), "content": content}
         if is_error(block):
             entry["is_error"] = True
         return [entry]
 
-    def _parts(self, parts: list[Part]) -> list[Any]:
+    def _parts(self, parts: list[Part], draft: Draft) -> list[Any]:
         out: list[Any] = []
         for part in parts:
             match part:
                 case TextPart(text=text):
                     out.append({"type": "text", "text": text})
-                case ImagePart(data=data, mime_type=mime) if not self.quirks.no_images:
+                case ImagePart(data=data, mime_type=mime) if not draft.no_images:
                     source = {"type": "base64", "media_type": mime, "data": data}
                     out.append({"type": "image", "source": source})
                 case FilePart(data=data) if not self._compat:

@@ -76,7 +76,7 @@ class ChatCompletionsModel(WireModel):
         return body
 
     def history(self, request: ModelRequest, tools: WireTools, draft: Draft) -> str:
-        variant = (draft.strip_thinking, self.quirks.no_images, tuple(sorted(tools.renames)))
+        variant = (draft.strip_thinking, draft.no_images, tuple(sorted(tools.renames)))
         text = self.fragments.join(
             request.conversation, variant, repaired(request.messages),
             lambda message: self._render(message, tools, draft),
@@ -133,39 +133,37 @@ class ChatCompletionsModel(WireModel):
         rest: list[ContentBlock] = []
         for block in message.blocks:
             if isinstance(block, ToolResult):
-                entry, images = self._result(block)
+                entry, images = self._result(block, draft)
                 out.append(entry)
                 shown += images
             else:
                 rest.append(block)
-        content = shown + self._content(parts_of(rest))
+        content = shown + self._content(parts_of(rest), draft)
         if len(content) == 1 and content[0]["type"] == "text":
             out.append({"role": "user", "content": content[0]["text"]})
         elif content:
             out.append({"role": "user", "content": content})
         return out
 
-    def _result(self, result: ToolResult) -> tuple[dict[str, Any], list[Any]]:
+    def _result(self, result: ToolResult, draft: Draft) -> tuple[dict[str, Any], list[Any]]:
         """The tool message, and the images that follow in a user message: tool messages hold text alone."""
         parts = result_parts(result)
         images = [part for part in parts if isinstance(part, ImagePart)]
         lines = [text_of(parts)]
         if images:
-            where = (
-                "omitted: the model takes no images" if self.quirks.no_images else "in the message after the results"
-            )
+            where = "omitted: the model takes no images" if draft.no_images else "in the message after the results"
             lines.append(f"[{len(images)} image(s) from this tool {where}]")
         lines += [f"[{part.name}: PDF, shown to the person]" for part in parts if isinstance(part, FilePart)]
         text = ("Error: " if is_error(result) else "") + "\n".join(line for line in lines if line)
-        follow = [] if self.quirks.no_images else [_image(part) for part in images]
+        follow = [] if draft.no_images else [_image(part) for part in images]
         return {"role": "tool", "tool_call_id": result.call_id, "content": text}, follow
 
-    def _content(self, parts: list[Part]) -> list[Any]:
+    def _content(self, parts: list[Part], draft: Draft) -> list[Any]:
         out: list[Any] = []
         for part in parts:
             if isinstance(part, ImagePart):
                 note = {"type": "text", "text": f"[{part.mime_type}: the model takes no images]"}
-                out.append(note if self.quirks.no_images else _image(part))
+                out.append(note if draft.no_images else _image(part))
             elif isinstance(part, FilePart):
                 out.append({"type": "text", "text": f"[{part.name}: PDF, not sent]"})
             else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import logging
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -178,6 +179,9 @@ class Connection:
         sdk = await asyncio.to_thread(importlib.import_module, self.vendor)
         httpx2 = await asyncio.to_thread(importlib.import_module, "httpx2")
         self._response_type = httpx2.Response
+        # At DEBUG the SDK writes whole requests, the chat included, into the log.
+        for name in (self.vendor, "httpx2", "httpcore2"):
+            logging.getLogger(name).setLevel(logging.INFO)
         http = await asyncio.to_thread(self._transport, httpx2)
         headers = self._headers(sdk)
         shared = {
@@ -191,10 +195,10 @@ class Connection:
     def _transport(self, httpx2: Any) -> Any:
         """The HTTP client. Runs in a thread, because loading certificates takes tens of milliseconds."""
         local = is_loopback(self.base_url)
-        verify: bool | ssl.SSLContext = True
-        if self._network.ca_file and not local:
+        verify: Any = True
+        if self._network.ca_file:
             try:
-                verify = ssl.create_default_context()
+                verify = httpx2.create_ssl_context()
                 verify.load_verify_locations(cafile=self._network.ca_file)
             except (OSError, ssl.SSLError) as error:
                 raise ModelFault(

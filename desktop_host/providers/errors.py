@@ -172,9 +172,10 @@ def classify(
         target = urlsplit(given.get("location", "")).netloc
         params |= {"reason": "redirect", "target": target}
         text = f"the address redirects to {target or 'another place'}; redirects are not followed"
-    elif code == "protocol_error" and _is_page(text):
+    elif code == "protocol_error" and (_is_page(text) or status in (404, 405)):
         params["reason"] = "not_an_api"
-        text = "a web page came back where an API was expected"
+        said = "a web page came back" if _is_page(text) else text or "there is nothing"
+        text = f"{said} (HTTP {status}) where an API was expected" if status else f"{said} where an API was expected"
     said = where.clean(text or f"HTTP {status}" if status else text or "the model reported an error")
     params["detail"] = said
     return ModelFault(

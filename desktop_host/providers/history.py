@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from desktop_host.core.messages import ContentBlock, Message, Outcome, Role, Text, ToolResult
+from desktop_host.core.messages import ContentBlock, Message, Outcome, Role, Text, Thinking, ToolResult
 
 LOST = "No result was kept for this call: it was cancelled, or the program ended while it ran."
 CONTINUE = "(continued)"
@@ -26,7 +26,7 @@ def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
                 out.append(Message(Role.USER, _answers(waiting, {})))
                 waiting = ()
             said = message if message.native is not None else _without_blank(message)
-            if not said.blocks and said.native is None:
+            if said.native is None and all(isinstance(block, Thinking) for block in said.blocks):
                 continue
             if out and out[-1].role is Role.ASSISTANT:
                 out[-1] = Message(Role.ASSISTANT, out[-1].blocks + said.blocks)

@@ -30,6 +30,11 @@ _SAID = frozenset({"temperature", "stop", "stop_sequences", "reasoning_effort", 
 _LIMIT_OVER = re.compile(r"exceed context limit: (\d+) \+ (\d+) > (\d+)")
 _LIMIT_MODEL = re.compile(r"max_(?:completion_|output_)?tokens[^0-9]*(\d+)\D+?(\d+)", re.I)
 
+_FIXABLE = (400, 404, 413, 415, 422, 500)
+_IMAGE = re.compile(r"\bimage(?:_url|_dimensions_too_large|s)?\b|vision|multimodal", re.I)
+_UNSUPPORTED = re.compile(r"support|unknown variant|multimodal|vision|mmproj", re.I)
+_NO_TOOLS = re.compile(r"does not support (?:tools|function)|enable-auto-tool-choice|tool use is not supported", re.I)
+
 
 @dataclass(slots=True)
 class Quirks:
@@ -41,6 +46,7 @@ class Quirks:
     tool_limit: int | None = None
     max_tokens: int | None = None
     no_images: bool = False
+    no_tools: bool = False
 
 
 @dataclass(slots=True)
@@ -49,6 +55,7 @@ class Draft:
 
     max_tokens: int | None = None
     strip_thinking: bool = False
+    no_images: bool = False
     tried: set[str] = field(default_factory=set)
 
 
@@ -69,6 +76,10 @@ def repair(fault: ModelFault, quirks: Quirks, draft: Draft, tools: WireTools) ->
     """Change what is sent so that this refusal should not come again; None where there is no way."""
     text = str(fault.params.get("detail", ""))
     param = str(fault.params.get("param", ""))
+    if fault.params.get("status") in _FIXABLE:
+        step = _drop_images(text, quirks, draft) or _drop_tools(text, quirks, tools, fault)
+        if step is not None:
+            return step
     match fault.code:
         case "unsupported_param":
             return _drop_param(text, param, quirks)
@@ -95,13 +106,25 @@ def apply(body: dict[str, Any], without: set[str]) -> None:
                 del body[outer]
 
 
+def _drop_images(text: str, quirks: Quirks, draft: Draft) -> Step | None:
+    """Images go if the model takes none, or if one in the conversation would have every request refused."""
+    if draft.no_images or not _IMAGE.search(text):
+        return None
+    draft.no_images = True
+    if _UNSUPPORTED.search(text):
+        quirks.no_images = True
+    return Step("images", notice("images_dropped", detail=text))
+
+
+def _drop_tools(text: str, quirks: Quirks, tools: WireTools, fault: ModelFault) -> Step | None:
+    if not tools.specs or not _NO_TOOLS.search(text):
+        return None
+    quirks.no_tools = True
+    return Step("tools", notice("tools_unsupported", model=fault.params.get("model", ""), detail=text))
+
+
 def _drop_param(text: str, param: str, quirks: Quirks) -> Step | None:
     low = text.lower()
-    if re.search(r"image(_url)?s?\b", low) and re.search(r"support|unknown variant|multimodal|vision", low):
-        if quirks.no_images:
-            return None
-        quirks.no_images = True
-        return Step("images", notice("images_dropped", detail=text))
     for name in ([param] if param in _DROPPABLE else []) + [n for n in _DROPPABLE if n in low]:
         chosen = _ALIAS.get(name, name)
         if chosen in quirks.without:

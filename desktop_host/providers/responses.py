@@ -83,7 +83,7 @@ class ResponsesModel(WireModel):
         return body
 
     def history(self, request: ModelRequest, tools: WireTools, draft: Draft) -> str:
-        variant = (draft.strip_thinking, self.quirks.no_images, tuple(sorted(tools.renames)))
+        variant = (draft.strip_thinking, draft.no_images, tuple(sorted(tools.renames)))
         return self.fragments.join(
             request.conversation, variant, repaired(request.messages),
             lambda message: self._render(message, tools, draft),
@@ -175,10 +175,10 @@ class ResponsesModel(WireModel):
         rest: list[ContentBlock] = []
         for block in message.blocks:
             if isinstance(block, ToolResult):
-                out.append(self._result(block))
+                out.append(self._result(block, draft))
             else:
                 rest.append(block)
-        content = self._parts(parts_of(rest))
+        content = self._parts(parts_of(rest), draft)
         return [*out, {"type": "message", "role": "user", "content": content}] if content else out
 
     def _assistant(self, message: Message, tools: WireTools, draft: Draft) -> list[Any]:
@@ -199,8 +199,8 @@ class ResponsesModel(WireModel):
                 out.append({"type": "function_call", "call_id": block.id, "name": block.wire_name, "arguments": given})
         return out
 
-    def _result(self, result: ToolResult) -> dict[str, Any]:
-        content = self._parts(result_parts(result))
+    def _result(self, result: ToolResult, draft: Draft) -> dict[str, Any]:
+        content = self._parts(result_parts(result), draft)
         if is_error(result):
             content.insert(0, {"type": "input_text", "text": "Tool error:"})
         output: Any = content
@@ -208,13 +208,13 @@ class ResponsesModel(WireModel):
             output = "\n".join(part["text"] for part in content)
         return {"type": "function_call_output", "call_id": result.call_id, "output": output}
 
-    def _parts(self, parts: list[Part]) -> list[dict[str, Any]]:
+    def _parts(self, parts: list[Part], draft: Draft) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []
         for part in parts:
             match part:
                 case TextPart(text=text):
                     out.append({"type": "input_text", "text": text})
-                case ImagePart(mime_type=mime) if self.quirks.no_images:
+                case ImagePart(mime_type=mime) if draft.no_images:
                     out.append({"type": "input_text", "text": f"[{mime}: the model takes no images]"})
                 case ImagePart():
                     out.append({"type": "input_image", "image_url": part.url, "detail": "auto"})

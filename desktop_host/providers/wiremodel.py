@@ -78,6 +78,7 @@ class WireModel(ABC):
         self._workshop = Workshop(self.profile)
         self._told: set[tuple[str, str]] = set()
         self._stripped: set[str] = set()
+        self._imageless: set[str] = set()
 
     @abstractmethod
     def body(self, request: ModelRequest, tools: WireTools, draft: Draft) -> dict[str, Any]:
@@ -110,7 +111,10 @@ class WireModel(ABC):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Answer one request; see `ChatModel`."""
-        draft = Draft(strip_thinking=request.conversation in self._stripped)
+        draft = Draft(
+            strip_thinking=request.conversation in self._stripped,
+            no_images=self.quirks.no_images or request.conversation in self._imageless,
+        )
         while True:
             tools = self.tools(request)
             for said in self.notices(request, tools):
@@ -130,8 +134,8 @@ class WireModel(ABC):
                 if step is None or step.key in draft.tried or len(draft.tried) >= MAX_REPAIRS:
                     raise
                 draft.tried.add(step.key)
-                if step.key == "strip" and request.conversation:
-                    self._stripped.add(request.conversation)
+                if request.conversation and step.key in ("strip", "images"):
+                    (self._stripped if step.key == "strip" else self._imageless).add(request.conversation)
                 told = step.notice
             if told is not None:
                 yield told
@@ -139,8 +143,8 @@ class WireModel(ABC):
     def tools(self, request: ModelRequest) -> WireTools:
         """The tools of a request in wire form."""
         return self._workshop.tools(
-            request.tools, without=frozenset(self.quirks.quarantined), reduced=self.quirks.reduced,
-            limit=self.tool_limit(),
+            () if self.quirks.no_tools else request.tools,
+            without=frozenset(self.quirks.quarantined), reduced=self.quirks.reduced, limit=self.tool_limit(),
         )  # fmt: skip
 
     def first_time(self, request: ModelRequest, said: ModelNotice) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -46,11 +47,12 @@ class ModelServer:
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a client went away from a held reply."""
     port: int = 0
+    tls: ssl.SSLContext | None = None
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __aenter__(self) -> ModelServer:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
