@@ -116,10 +116,7 @@ def read(field: Field, raw: Any) -> tuple[Any, str]:
     `raw` is a text, a bool, a chosen value or a tuple of chosen values; an empty one is `MISSING`.
     """
     if raw is MISSING or raw is None or (isinstance(raw, str) and not raw.strip() and field.kind != "choice"):
-        keep_empty = field.kind == "text" and raw == "" and field.required and not field.low and not field.format
-        if field.required and not keep_empty:
-            return MISSING, tr("chat.form.error.required")
-        return ("" if keep_empty else MISSING), ""
+        return MISSING, tr("chat.form.error.required") if field.required else ""
     match field.kind:
         case "integer" | "number":
             return _read_number(field, str(raw))

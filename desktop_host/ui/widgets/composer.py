@@ -5,8 +5,8 @@ from __future__ import annotations
 import mimetypes
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QIODevice, QMimeData, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage, QKeyEvent
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMimeData, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage, QImageWriter, QKeyEvent
 from PySide6.QtWidgets import QFileDialog, QFrame, QPlainTextEdit, QWidget
 
 from desktop_host.engine.host import InputFile
@@ -190,7 +190,7 @@ class Composer(QFrame):
             return
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        picture.save(buffer, b"PNG")
+        QImageWriter(buffer, QByteArray(b"png")).write(picture)
         name = f"{tr('chat.attach.picture')} {len(self._files) + 1}.png"
         self._files.append(InputFile(name, "image/png", bytes(buffer.data().data())))
         self._show_chips()
