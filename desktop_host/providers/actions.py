@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,10 +86,25 @@ def arguments_schema(schema: Mapping[str, Any], loose: bool = False) -> dict[str
 
 
 def action_schema(
-    tools: Iterable[ToolSpec], names: Mapping[str, str], *, reply: bool = True, loose: bool = False
+    tools: Iterable[ToolSpec],
+    names: Mapping[str, str],
+    *,
+    reply: bool = True,
+    loose: bool = False,
+    optional: Callable[[str, Mapping[str, Any]], bool] = lambda name, schema: True,
 ) -> dict[str, Any]:
-    """The schema of one action: a branch for each tool, and one to talk."""
-    branches = [_branch(names[t.wire_name], arguments_schema(t.input_schema, loose)) for t in tools]
+    """The schema of one action: a branch for each tool, and one to talk.
+
+    `optional` tells of an argument that need not be given whether it may be.
+    """
+    branches: list[dict[str, Any]] = []
+    for tool in tools:
+        arguments = arguments_schema(tool.input_schema, loose)
+        required = arguments.get("required", ())
+        properties = {k: v for k, v in arguments.get("properties", {}).items() if k in required or optional(k, v)}
+        if "properties" in arguments:
+            arguments["properties"] = properties
+        branches.append(_branch(names[tool.wire_name], arguments))
     if reply or not branches:
         text = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
         branches.append(_branch(REPLY, {**text, "additionalProperties": False}))

@@ -25,6 +25,7 @@ from desktop_host.core.values import FrozenDict
 from desktop_host.providers.actions import REPLY, Action, ActionReader, action_schema
 from desktop_host.providers.local_prompt import Prompt, build, cut
 from desktop_host.providers.local_runtime import Endpoint
+from desktop_host.providers.local_tools import own_words, spoken_of
 from desktop_host.providers.weights import ModelCard
 
 REPLY_TOKENS = 512
@@ -133,8 +134,10 @@ class LocalChatModel:
         while True:
             reader, speech = ActionReader(), _Speech()
             call_id = f"call_{secrets.token_hex(8)}"
-            must_call = request.tool_choice == "required" and not prompt.calls and bool(tools)
-            schema = action_schema(tools, prompt.names, reply=not must_call, loose=loose)
+            schema = action_schema(
+                tools, prompt.names, reply=not prompt.must_call, loose=loose,
+                optional=lambda name, kind: not self._card.invents or spoken_of(name, kind, prompt.said),
+            )  # fmt: skip
             repeats = bool(prompt.calls)
             try:
                 async for piece in self._pieces(endpoint, self._body(request, prompt, schema), meter):
@@ -161,7 +164,11 @@ class LocalChatModel:
                 yield TextDelta(rest)
             yield self._completed((Text(speech.text),), meter)
         else:
-            call = ToolCall(call_id, prompt.wire(action.tool), action.arguments, action.problem)
+            given = action.arguments
+            spec = next((t for t in tools if t.wire_name == prompt.wire(action.tool)), None)
+            if self._card.invents and spec is not None and action.problem is None and not prompt.calls:
+                given = own_words(spec, given, prompt.said)
+            call = ToolCall(call_id, prompt.wire(action.tool), given, action.problem)
             yield self._completed((call,), meter)
 
     @staticmethod

@@ -22,7 +22,7 @@ from desktop_host.core.messages import (
 from desktop_host.core.models import ModelRequest
 from desktop_host.core.tools import ToolSpec
 from desktop_host.providers.actions import REPLY, as_call, short_names, signature
-from desktop_host.providers.local_tools import pick_tools
+from desktop_host.providers.local_tools import is_question, is_search, pick_tools
 from desktop_host.providers.weights import ModelCard
 
 HISTORY_TOKENS = 3000
@@ -50,6 +50,10 @@ class Prompt:
     """Wire name to the name the model reads, for all tools of the conversation."""
     plain: bool
     """Plain text is asked for, no action."""
+    said: str = ""
+    """The beginning of what the person said last."""
+    must_call: bool = False
+    """A reply is no choice yet: a call is required, or the question is to be looked up first."""
     calls: tuple[ToolCall, ...] = ()
     """Calls already made in this turn."""
     last_result: tuple[str, str] | None = None
@@ -67,6 +71,7 @@ def build(request: ModelRequest, card: ModelCard, *, plain: bool) -> Prompt:
     last = turns[-1] if turns else []
     calls = tuple(c for m in last for c in m.calls)
     shown: list[ToolSpec] = []
+    said: list[str] = []
     if not plain:
         said = [next((b.text for b in turn[0].blocks if isinstance(b, Text)), "")[:600] for turn in turns]
         used = frozenset(c.wire_name for turn in turns[:-1] for m in turn for c in m.calls)
@@ -80,11 +85,14 @@ def build(request: ModelRequest, card: ModelCard, *, plain: bool) -> Prompt:
     head = [{"role": "system", "content": system}] if system else []
     may_call = request.tool_choice != "none" and len(calls) < card.calls_per_turn
     result = next((b for m in reversed(last) for b in reversed(m.blocks) if isinstance(b, ToolResult)), None)
+    look_up = card.invents and any(map(is_search, shown)) and bool(said) and is_question(said[-1])
     return Prompt(
         messages=(*head, *(m for turn in kept for m in turn)),
         tools=tuple(shown) if may_call else (),
         names=names,
         plain=not shown,
+        said=said[-1] if said else "",
+        must_call=may_call and bool(shown) and not calls and (look_up or request.tool_choice == "required"),
         calls=calls,
         last_result=None if result is None else (_name_of(result, calls, names), _body(result)),
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from desktop_host.core.tools import ToolSpec
+from desktop_host.core.values import FrozenDict
 
 WANTED = 3
 """How many of the best tools for a later message must be in the list."""
@@ -24,6 +26,51 @@ _CHINESE = {
 }  # fmt: skip
 """Tools are mostly described in English; these are the common words of requests in Chinese."""
 
+_SEARCHES = frozenset({"search", "find", "query", "lookup", "look", "ask", "retrieve", "recall", "knowledge"})
+_QUERIES = frozenset({"query", "q", "question", "search", "keyword", "keywords", "term", "topic", "text"})
+_QUESTION = re.compile(
+    r"[?？]\s*$|^(who|whom|whose|what|when|where|which|why|how)\b|谁|什么|哪|几|多少|吗|怎么|如何|为何|何时",
+    re.IGNORECASE,
+)
+_SMALL_TALK = re.compile(
+    r"\b(hi|hello|thanks?|joke|poem|story|how are you|(who|what) are you|(can|could|would|will|do) you|your name)\b"
+    r"|你好|谢谢|你是|你能|你会|你可以|笑话",
+    re.IGNORECASE,
+)
+
+
+def is_search(tool: ToolSpec) -> bool:
+    """Whether a tool looks something up by one text: what a question about facts is for."""
+    required = tuple(tool.input_schema.get("required") or ())
+    named = {w.lower() for w in _WORD.findall(tool.name)} & _SEARCHES
+    return bool(named) and tool.server != "host" and len(required) == 1 and str(required[0]).lower() in _QUERIES
+
+
+def is_question(text: str) -> bool:
+    """Whether a message asks for a fact, and is no talk about the assistant itself."""
+    return bool(_QUESTION.search(text.strip())) and not _SMALL_TALK.search(text)
+
+
+def spoken_of(name: str, schema: Mapping[str, Any], message: str) -> bool:
+    """Whether a message gives reason to fill an optional argument: it names it, or holds such a value."""
+    if words(name) & words(message) or any(str(v).lower() in message.lower() for v in schema.get("enum") or ()):
+        return True
+    kinds = schema.get("type")
+    numeric = bool({"integer", "number"} & set(kinds if isinstance(kinds, list) else [kinds]))
+    return numeric and bool(re.search(r"\d|[一二三四五六七八九十两]|\b(one|two|three|four|five|six|ten)\b", message))
+
+
+def own_words(tool: ToolSpec, arguments: FrozenDict, message: str) -> FrozenDict:
+    """The arguments of a search, with the person's words where the query has none of them in common."""
+    if not is_search(tool):
+        return arguments
+    name = str(tool.input_schema["required"][0])
+    query = str(arguments.get(name, ""))
+    wide = {c for c in query if c > "\u2e80"} & set(message)
+    if wide or words(query) & words(message):
+        return arguments
+    return FrozenDict({**arguments, name: message})
+
 
 def words(text: str) -> set[str]:
     """The words of a text, roughly stemmed; Chinese ones also as English."""
@@ -33,7 +80,7 @@ def words(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in ("ing", "ies", "ed", "es", "s", "y", "e"):
+    for ending in ("ely", "ly", "ing", "ies", "ed", "es", "s", "y", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
     return word

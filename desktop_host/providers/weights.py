@@ -39,6 +39,9 @@ class ModelCard:
     """Tool calls after which a turn must be answered."""
     result_tokens: int = 400
     """How much of one tool result the model reads."""
+    invents: bool = False
+    """Whether it makes things up where it is free to: then a question must be looked up where a search tool is
+    offered, and optional arguments are kept to those that the person spoke of."""
     note: str = "model.note.own"
     """Locale key of an honest sentence about its limits."""
     url: str = ""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -274,3 +275,65 @@ async def test_what_was_sent_before_stays_the_beginning_of_what_is_sent_next(lla
     assert sent[1][: len(sent[0])] == sent[0]
     assert sent[2][: len(sent[1])] == sent[1]
     assert sent[2][-2] == {"role": "assistant", "content": '{"tool": "reply", "arguments": {"text": "It rains."}}'}
+
+
+SEARCH = ToolSpec(
+    "docs", "search_docs", "Search the documents.",
+    freeze({
+        "type": "object", "required": ["query"],
+        "properties": {"query": {"type": "string"}, "top_k": {"type": "integer"}, "category": {"type": "string"}},
+    }),
+)  # fmt: skip
+
+
+async def look_up(llama: LlamaServer, said: str, invents: bool = True, tools: tuple[ToolSpec, ...] = (SEARCH,)) -> Any:
+    model = LocalChatModel(replace(CARD, invents=invents), llama)
+    return done([e async for e in model.stream(ModelRequest((user(said),), tools=tools))])
+
+
+async def test_a_model_that_invents_must_look_a_question_up_first(llama: LlamaServer) -> None:
+    for said, invents, tools in (
+        ("What does the handbook say about trips?", True, (SEARCH,)),
+        ("出差可以坐飞机吗？", True, (SEARCH,)),
+        ("hello, who are you?", True, (SEARCH,)),
+        ("Thanks!", True, (SEARCH,)),
+        ("What does the handbook say?", False, (SEARCH,)),
+        ("What is the weather in Paris?", True, TOOLS),
+    ):
+        llama.act("reply", text="ok")
+        await look_up(llama, said, invents, tools)
+    assert ["reply" in branches(body) for body in llama.requests] == [False, False, True, True, True, True]
+
+
+async def test_a_question_that_was_looked_up_may_be_answered(llama: LlamaServer) -> None:
+    llama.act("reply", text="28")
+    call = ToolCall("c", SEARCH.wire_name, freeze({"query": "holiday"}))
+    talk = (user("How many days?"), assistant(call), Message(Role.USER, (ToolResult("c", (Text("28 days"),)),)))
+    model = LocalChatModel(replace(CARD, invents=True), llama)
+    assert done([e async for e in model.stream(ModelRequest(talk, tools=(SEARCH,)))]).message.text == "28"
+    assert "reply" in branches(llama.requests[0])
+
+
+async def test_a_model_that_invents_fills_only_what_the_person_spoke_of(llama: LlamaServer) -> None:
+    for said in ("Find rules on trips", "Find 3 rules on trips", "Find rules of the category travel"):
+        llama.act("search_docs", query="trips")
+        await look_up(llama, said)
+    offered = [
+        list(body["response_format"]["json_schema"]["schema"]["oneOf"][0]["properties"]["arguments"]["properties"])
+        for body in llama.requests
+    ]
+    assert offered == [["query"], ["query", "top_k"], ["query", "category"]]
+
+
+async def test_a_search_for_something_else_is_made_in_the_persons_own_words(llama: LlamaServer) -> None:
+    cases = (
+        ("客服电话是多少？", "搜索知识"),
+        ("客服电话是多少？", "电话"),
+        ("Who may approve trips?", "trip approval"),
+        ("Who may approve?", "docs"),
+    )
+    queries = []
+    for said, query in cases:
+        llama.act("search_docs", query=query)
+        queries.append((await look_up(llama, said)).message.calls[0].arguments["query"])
+    assert queries == ["客服电话是多少？", "电话", "trip approval", "Who may approve?"]

@@ -17,7 +17,7 @@ from desktop_host.core.models import ModelRequest
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import freeze
 from desktop_host.providers.local_prompt import HISTORY_TOKENS, Prompt, build, cut, tokens
-from desktop_host.providers.local_tools import pick_tools
+from desktop_host.providers.local_tools import is_question, pick_tools, spoken_of
 from desktop_host.providers.weights import ModelCard
 
 CARD = ModelCard(name="tiny", title="Tiny", file="tiny.gguf", bytes=1, sha256="", result_tokens=400)
@@ -172,3 +172,20 @@ def test_a_new_subject_brings_its_tool_and_keeps_most_others() -> None:
 def test_the_hosts_own_tools_yield_to_the_persons() -> None:
     chosen = pick_tools(CATALOGUE, ["blah"], frozenset(), 9)
     assert "host" not in {t.server for t in chosen}
+
+
+def test_questions_are_told_from_small_talk() -> None:
+    asked = ("What is the warranty?", "who founded it", "保修几年", "Is it open on Sunday?", "How old is the firm")
+    talk = ("Thanks", "hello?", "How are you?", "你好吗？", "Tell me a joke", "Save this to a.txt", "Can you help me?")
+    assert [is_question(text) for text in (*asked, *talk)] == [True] * len(asked) + [False] * len(talk)
+
+
+def test_an_optional_argument_is_offered_where_the_person_spoke_of_it() -> None:
+    number, text, choice = {"type": "integer"}, {"type": "string"}, {"enum": ["asc", "desc"]}
+    for name, schema, said in (
+        ("max_count", number, "the last 5 commits"), ("top_k", number, "前三个"), ("limit", number, "with no limit"),
+        ("recursive", {"type": "boolean"}, "list it recursively"), ("order", choice, "newest first, DESC"),
+    ):  # fmt: skip
+        assert spoken_of(name, schema, said)
+    for name, schema in (("max_count", number), ("body", text), ("order", choice), ("x", {"type": ["number", "null"]})):
+        assert not spoken_of(name, schema, "Show the commits")
