@@ -208,6 +208,7 @@ def main() -> int:
                 settle(app, 0.35)
                 path = ns.folder / f"{name}_{look}_{language}_{width}_{scale}.png"
                 stage.window.grab().save(str(path))
+                stage.window.toasts.clear()
                 if stage.window.palette_.isVisible():
                     stage.window.palette_.close_palette()
             stage.close()

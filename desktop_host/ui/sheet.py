@@ -68,6 +68,11 @@ QPushButton[role="link"] {{ background: transparent; border-color: transparent; 
   text-align: left; }}
 QPushButton[role="link"]:hover {{ text-decoration: underline; }}
 QPushButton[role="link"]:focus {{ border-color: {c.focus}; }}
+QPushButton[role="name"] {{ background: transparent; border: 2px solid transparent; font-weight: 600;
+  padding: {px(2)}px {xs}px {px(2)}px 0px; text-align: left; }}
+QPushButton[role="name"]:hover {{ color: {c.link}; }}
+QPushButton[role="name"]:focus {{ border-color: {c.focus}; padding-left: {xs}px; }}
+QPushButton[role="suggestion"] {{ text-align: left; padding: {s}px {m}px; }}
 QPushButton[role="nav"] {{ background: transparent; border: 2px solid transparent; text-align: left;
   padding: {px(6)}px {s}px; }}
 QPushButton[role="nav"]:hover {{ background: {c.hover}; }}
@@ -92,6 +97,8 @@ QComboBox::drop-down {{ border: none; width: {px(24)}px; }}
 QComboBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(14)}px; height: {px(14)}px; }}
 QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.border_strong}; outline: none;
   selection-background-color: {c.accent_soft}; selection-color: {c.text}; }}
+QAbstractSpinBox QLineEdit {{ border: none; padding: 0px 0px 0px {px(6)}px; background: transparent;
+  min-height: 0px; }}
 QSpinBox::up-button, QSpinBox::down-button {{ width: {px(20)}px; border: none; background: transparent; }}
 QSpinBox::up-arrow {{ image: url({icons}/arrow-up-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
 QSpinBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}

@@ -13,13 +13,17 @@ from typing import cast
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPushButton, QWidget
 
 from desktop_host.core.places import shipped
 from desktop_host.ui.sheet import style_sheet
 from desktop_host.ui.tokens import BASE_ICON, COLORS, Colors, Scheme, Space, Type
 
 SCALE_RANGE = (80, 200)
+PLAIN = ("Sans Serif", "Sans", "DejaVu Sans", "")
+"""Families that a desktop without a theme names; ours are better to read."""
+LATIN = ("Inter", "Noto Sans", "Cantarell", "Ubuntu", "Source Sans 3", "Noto Sans CJK SC", "DejaVu Sans")
+CHINESE = ("PingFang SC", "Microsoft YaHei UI", "Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Micro Hei")
 
 
 class Theme(QObject):
@@ -37,7 +41,7 @@ class Theme(QObject):
         self.scale = 100
         """Font scale in percent."""
         self._following = False
-        self._family: str | None = None
+        self._families: list[str] = []
 
     def apply(self, wanted: str | None = None, scale: int | None = None) -> None:
         """Dress the application; None leaves that part as it is. Needs a QApplication."""
@@ -71,6 +75,7 @@ class Theme(QObject):
     def font(self, kind: Type = Type.BODY) -> QFont:
         """The font of a step of the type scale."""
         font = QFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont))
+        font.setFamilies(self._text_families())
         font.setPixelSize(self.px(kind.px))
         font.setWeight(QFont.Weight(kind.weight))
         return font
@@ -85,6 +90,18 @@ class Theme(QObject):
     def color(self, role: str) -> QColor:
         """The colour of a role of `Colors`, e.g. `danger`."""
         return QColor(getattr(self.colors, role))
+
+    def _text_families(self) -> list[str]:
+        """The desktop's own family (on a bare one the best there is), then one for Chinese.
+
+        Chinese needs a named family: left to itself, fallback picks Japanese forms and sometimes the bold cut.
+        """
+        if not self._families:
+            own = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
+            there = set(QFontDatabase.families())
+            latin = [f for f in LATIN if f in there][:1] if own in PLAIN else [own]
+            self._families = [*latin, *[f for f in CHINESE if f in there][:1]] or [own]
+        return self._families
 
     def _resolve(self) -> Scheme:
         if self.wanted != "system":
@@ -159,11 +176,24 @@ def icon_pixmap(name: str, role: str = "text", size: int = BASE_ICON) -> QPixmap
     return pixmap
 
 
-def icon(name: str, role: str = "text", size: int = BASE_ICON) -> QIcon:
-    """The same as a QIcon, with its disabled form. Not redrawn by itself: prefer `set_icon`."""
-    made = QIcon(icon_pixmap(name, role, size))
-    made.addPixmap(icon_pixmap(name, "faint", size), QIcon.Mode.Disabled)
+def icon(name: str, role: str = "text", size: int = BASE_ICON, gap: int = 0) -> QIcon:
+    """The same as a QIcon, with its disabled form and `gap` pixels before a text. Prefer `set_icon`."""
+    made = QIcon(_spaced(icon_pixmap(name, role, size), gap))
+    made.addPixmap(_spaced(icon_pixmap(name, "faint", size), gap), QIcon.Mode.Disabled)
     return made
+
+
+def _spaced(pixmap: QPixmap, gap: int) -> QPixmap:
+    if not gap:
+        return pixmap
+    ratio = pixmap.devicePixelRatio()
+    wide = QPixmap(pixmap.width() + round(theme.px(gap) * ratio), pixmap.height())
+    wide.setDevicePixelRatio(ratio)
+    wide.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(wide)
+    painter.drawPixmap(0, 0, pixmap)
+    painter.end()
+    return wide
 
 
 def set_icon(widget: QAbstractButton | QLabel, name: str, role: str = "text", size: int = BASE_ICON) -> None:
@@ -180,8 +210,9 @@ def _redraw(widget: QWidget) -> None:
     if isinstance(widget, QLabel):
         widget.setPixmap(icon_pixmap(name, role, size))
     elif isinstance(widget, QAbstractButton):
-        widget.setIcon(icon(name, role, size))
-        widget.setIconSize(QSize(theme.px(size), theme.px(size)))
+        gap = Space.XS if isinstance(widget, QPushButton) and widget.text() else 0
+        widget.setIcon(icon(name, role, size, gap))
+        widget.setIconSize(QSize(theme.px(size + gap), theme.px(size)))
 
 
 def set_role(widget: QWidget, role: str) -> None:

@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QDate,
+    QLocale,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    QTimer,
+    Signal,
+)
 
 from desktop_host.core import events as ev
 from desktop_host.core.sessions import SessionRow, SessionState
 from desktop_host.engine.host import Host
-from desktop_host.i18n import tr
+from desktop_host.i18n import current, tr
 from desktop_host.ui.bridge import Bridge
 
 REFRESH_MS = 120
@@ -52,7 +62,8 @@ def group_of(updated: float, today: datetime.date) -> str:
         return tr("sidebar.week")
     if age <= 30:
         return tr("sidebar.month")
-    return tr("sidebar.year_month", year=day.year, month=f"{day.month:02}")
+    locale = QLocale("zh_CN" if current().language == "zh_CN" else "en_US")
+    return locale.toString(QDate(day.year, day.month, 1), tr("sidebar.year_month"))
 
 
 def lines(rows: tuple[SessionRow, ...], today: datetime.date) -> list[Line]:

@@ -102,7 +102,7 @@ class EndpointRow(Card):
             (remove, "endpoint.remove_of"),
         ):
             made.setAccessibleName(tr(key, name=one.name))
-        self.add(row(label(one.name, "strong"), pill(tr(f"endpoint.wire.{one.wire}")), None))
+        self.add(row(Elided(one.name, "strong", snug=True), pill(tr(f"endpoint.wire.{one.wire}")), None))
         self.add(Elided(one.base_url, "code"), Flow(self.test, change, remove), self._said)
 
     def _test(self) -> None:

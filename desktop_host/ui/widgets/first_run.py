@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedWidget
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.places import shipped
@@ -22,7 +22,7 @@ from desktop_host.ui.widgets.endpoints import Endpoints
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.key_row import KeyRow
 from desktop_host.ui.widgets.local_models import LocalModels
-from desktop_host.ui.widgets.page import Page, told
+from desktop_host.ui.widgets.page import Centred, Page, told
 from desktop_host.ui.widgets.pieces import Card, button, icon_label, label, pill, row, set_pill
 
 STEPS = ("model", "tools", "ask")
@@ -41,7 +41,7 @@ class ModelStep(Page):
     """Local, a key, or an address."""
 
     def __init__(self, models: Models, settings: ProfileSettings) -> None:
-        super().__init__(tr("first.model.title"), tr("first.model.lead"), margin=Space.L)
+        super().__init__(tr("first.model.title"), tr("first.model.lead"), inside=True)
         self._models, self._settings = models, settings
         self.state = pill("")
         self.local = LocalModels(models)
@@ -53,6 +53,7 @@ class ModelStep(Page):
             ("first.model.keys", tuple(self.keys.values())),
             ("first.model.endpoint", (self.endpoints,)),
         ):
+            self.column.addSpacing(Space.S)
             self.add(label(tr(title), "heading"), *parts)
         models.changed.connect(self._show)
         self._show()
@@ -76,7 +77,7 @@ class ToolsStep(Page):
     """The bundled knowledge server on a folder, or anything pasted."""
 
     def __init__(self, servers: Servers) -> None:
-        super().__init__(tr("first.tools.title"), tr("first.tools.lead"), margin=Space.L)
+        super().__init__(tr("first.tools.title"), tr("first.tools.lead"), inside=True)
         self._servers = servers
         card = Card()
         card.add(row(icon_label("folder", "accent", 22), label(tr("first.knowledge.title"), "heading"), space=Space.S))
@@ -88,7 +89,9 @@ class ToolsStep(Page):
         card.add(self._said)
         self.panel = AddPanel(servers)
         self.panel.added.connect(lambda names: self._added(names))
-        self.add(card, label(tr("first.tools.paste"), "heading"), label(tr("add.lead"), "muted"), self.panel)
+        self.add(card)
+        self.column.addSpacing(Space.S)
+        self.add(label(tr("first.tools.paste"), "heading"), label(tr("add.lead"), "muted"), self.panel)
 
     def use_folder(self, folder: str) -> None:
         """Add the knowledge server over this folder."""
@@ -126,17 +129,16 @@ class AskStep(Page):
     chosen = Signal(str)
 
     def __init__(self) -> None:
-        super().__init__(tr("first.ask.title"), tr("first.ask.lead"), margin=Space.L)
+        super().__init__(tr("first.ask.title"), tr("first.ask.lead"), inside=True)
         self.questions = []
         for key in QUESTIONS:
             text = tr(key)
-            made = button(text, lambda t=text: self.chosen.emit(t), icon="chat")  # type: ignore[misc]
-            made.setStyleSheet("text-align: left;")
+            made = button(text, lambda t=text: self.chosen.emit(t), role="suggestion", icon="chat")  # type: ignore[misc]
             self.questions.append(made)
             self.add(made)
 
 
-class FirstRun(QWidget):
+class FirstRun(Centred):
     """Three steps with a way forward, back and out."""
 
     done = Signal(str)
@@ -144,7 +146,6 @@ class FirstRun(QWidget):
 
     def __init__(self, models: Models, servers: Servers, settings: ProfileSettings) -> None:
         super().__init__()
-        set_role(self, "page")
         self.model = ModelStep(models, settings)
         self.tools = ToolsStep(servers)
         self.ask = AskStep()
@@ -156,12 +157,11 @@ class FirstRun(QWidget):
         self.back = button(tr("first.back"), lambda: self._go(-1), icon="chevron-left")
         self.next = button("", lambda: self._go(1), role="primary")
         self.skip = button(tr("first.skip_all"), lambda: self.done.emit(""), role="quiet")
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(Space.L, Space.L, Space.L, Space.L)
-        outer.setSpacing(Space.M)
-        outer.addLayout(Flow(*self._pills))
-        outer.addWidget(self.stack, 1)
-        outer.addLayout(row(self.skip, None, self.back, self.next))
+        self.column.addLayout(Flow(*self._pills))
+        self.column.addWidget(self.stack, 1)
+        foot = row(self.skip, None, self.back, self.next)
+        foot.setContentsMargins(0, 0, 0, Space.L)
+        self.column.addLayout(foot)
         models.changed.connect(self._show)
         servers.loaded.connect(self._show)
         self._models, self._servers = models, servers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
 
 from desktop_host.core.values import FrozenDict
 from desktop_host.i18n import tr
@@ -45,6 +45,33 @@ class Field(QWidget):
         style = self.control.style()
         style.unpolish(self.control)
         style.polish(self.control)
+
+
+class NumberBox(QSpinBox):
+    """A whole number; the value counts when it is finished, not at each key."""
+
+    def __init__(self, low: int, high: int, *, step: int = 1, suffix: str = "") -> None:
+        super().__init__()
+        self.setRange(low, high)
+        self.setSingleStep(step)
+        self.setSuffix(suffix)
+        self.setKeyboardTracking(False)
+        self.setGroupSeparatorShown(True)
+        self.setMinimumWidth(theme.px(130))
+        # The style sheet's padding does not reach the editor inside.
+        self.lineEdit().setTextMargins(Space.S, 0, 0, 0)
+
+
+class SecondsBox(QDoubleSpinBox):
+    """A time limit in seconds."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.setRange(0.1, 86_400)
+        self.setDecimals(1)
+        self.setSuffix(" s")
+        self.setValue(value)
+        self.lineEdit().setTextMargins(Space.S, 0, 0, 0)
 
 
 class Lines(QPlainTextEdit):

@@ -11,7 +11,7 @@ from desktop_host.ui.theme import Space, set_role
 from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import told
-from desktop_host.ui.widgets.pieces import Card, button, label, pill, row, set_pill
+from desktop_host.ui.widgets.pieces import Card, Elided, button, label, pill, row, set_pill
 
 
 def secret_field(name: str) -> QLineEdit:
@@ -53,7 +53,11 @@ class KeyRow(Card):
         self.remove = button(tr("key.remove"), self._remove, role="quiet")
         self.said = label("", selectable=True)
         self.said.hide()
-        self.add(row(label(title, "strong"), self.state, None), self.field, Flow(self.save, self.test, self.remove))
+        self.add(
+            row(Elided(title, "strong", snug=True), self.state, None),
+            self.field,
+            Flow(self.save, self.test, self.remove),
+        )
         self.add(self.said)
         models.changed.connect(self._show)
         self._show()

@@ -11,7 +11,7 @@ from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.widgets.confirm import confirm
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import Empty
-from desktop_host.ui.widgets.pieces import Card, button, clear, column, label, pill, row, set_pill
+from desktop_host.ui.widgets.pieces import Card, Elided, button, clear, column, label, pill, row, set_pill
 from desktop_host.ui.widgets.server_words import size
 
 
@@ -43,7 +43,7 @@ class LocalModelRow(Card):
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(tr("local.progress_of", name=entry.title))
         self.done = label("", "caption")
-        self.add(row(label(entry.title, "strong"), self.state, None), label(" · ".join(facts), "caption"))
+        self.add(row(Elided(entry.title, "strong", snug=True), self.state, None), label(" · ".join(facts), "caption"))
         if entry.note and current().has(entry.note):
             self.add(label(tr(entry.note), "muted"))
         self.why = label("", "warning")

@@ -16,18 +16,20 @@ from desktop_host.ui.widgets.pieces import Card, button, column, copy_button, ic
 
 
 class Page(QScrollArea):
-    """A scrolled column in the middle of the room. Append to `column`."""
+    """A scrolled column in the middle of the room. Append to `column`. `inside`: it stands in a `Centred` already."""
 
-    def __init__(self, title: str = "", lead: str = "", *, margin: int = Space.XL) -> None:
+    def __init__(self, title: str = "", lead: str = "", *, inside: bool = False) -> None:
         super().__init__()
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        margin = Space.L if inside else Space.XL
         inner = QWidget()
         set_role(inner, "page")
         self._room = QWidget()
         outer = QHBoxLayout(inner)
-        outer.setContentsMargins(Space.L, margin, Space.L, margin)
+        side = 0 if inside else Space.L
+        outer.setContentsMargins(side, margin, side, margin)
         outer.addStretch(1)
         outer.addWidget(self._room, 1000)
         outer.addStretch(1)
@@ -54,6 +56,26 @@ class Page(QScrollArea):
                 self.column.addWidget(part)
             else:
                 self.column.addLayout(part)
+
+    def _fit(self) -> None:
+        self._room.setMaximumWidth(theme.px(TEXT_WIDTH))
+
+
+class Centred(QWidget):
+    """A column of readable width, for pages whose parts scroll by themselves. Append to `column`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        set_role(self, "page")
+        self._room = QWidget()
+        outer = QHBoxLayout(self)
+        outer.setContentsMargins(Space.L, Space.XL, Space.L, 0)
+        outer.addStretch(1)
+        outer.addWidget(self._room, 1000)
+        outer.addStretch(1)
+        self.column: QVBoxLayout = column(self._room, space=Space.M)
+        self._fit()
+        theme.changed.connect(self._fit)
 
     def _fit(self) -> None:
         self._room.setMaximumWidth(theme.px(TEXT_WIDTH))

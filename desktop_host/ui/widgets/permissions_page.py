@@ -16,7 +16,7 @@ class PermissionsTab(Page):
     """One row a standing rule."""
 
     def __init__(self, permissions: Permissions) -> None:
-        super().__init__(margin=Space.L)
+        super().__init__(inside=True)
         self._permissions = permissions
         self._list = column(space=Space.S)
         self.add(label(tr("permissions.lead"), "muted"), self._list)
@@ -35,7 +35,9 @@ class PermissionsTab(Page):
         revoke = button(tr("permissions.revoke"), lambda: self._permissions.revoke(rule.pattern), role="quiet")
         revoke.setAccessibleName(tr("permissions.revoke_of", pattern=rule.pattern))
         effect = pill(tr(f"permissions.{rule.effect.value}"), _TONES[rule.effect])
-        card.add(row(effect, label(rule.pattern, "code", selectable=True), revoke))
+        head = row(effect, label(rule.pattern, "code", selectable=True), revoke)
+        head.setStretch(1, 1)
+        card.add(head)
         if rule.arguments:
             card.add(label(tr("permissions.arguments", pattern=rule.arguments), "caption"))
         if rule.tool_digest:

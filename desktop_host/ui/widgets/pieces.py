@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
+    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
@@ -37,7 +38,7 @@ def label(text: str = "", role: str = "", *, wrap: bool = True, selectable: bool
         )
         made.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
     if wrap:
-        made.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        made.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         made.setMinimumWidth(1)
     return made
 
@@ -164,13 +165,24 @@ def clear(layout: QLayout) -> None:
 
 
 class Elided(QLabel):
-    """One line that ends in an ellipsis where the room is short; the whole is its tool tip."""
+    """One line that ends in an ellipsis where the room is short; the whole is its tool tip.
 
-    def __init__(self, text: str = "", role: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+    `snug`: no wider than its text.
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        role: str = "",
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+        *,
+        snug: bool = False,
+    ) -> None:
         super().__init__(text)
         self._mode = mode
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        wide = QSizePolicy.Policy.Maximum if snug else QSizePolicy.Policy.Ignored
+        self.setSizePolicy(wide, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(theme.px(40))
         if role:
             set_role(self, role)
@@ -223,5 +235,32 @@ class CodeBox(QPlainTextEdit):
             self._fit()
 
     def _fit(self) -> None:
-        shown = max(1, min(self._lines, round(self.document().size().height())))
-        self.setFixedHeight(shown * self.fontMetrics().lineSpacing() + theme.px(5) * 2 + 10)
+        whole = max(1, round(self.document().size().height()))
+        fits = whole <= self._lines
+        off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
+        self.setVerticalScrollBarPolicy(off if fits else needed)
+        shown = min(self._lines, whole)
+        self.setFixedHeight(shown * self.fontMetrics().lineSpacing() + theme.px(5) * 2 + 12)
+
+
+class SearchField(QLineEdit):
+    """A field with a magnifying glass that is drawn where it belongs at every size."""
+
+    def __init__(self, hint: str) -> None:
+        super().__init__()
+        self.setPlaceholderText(hint)
+        self.setAccessibleName(hint)
+        self.setClearButtonEnabled(True)
+        self._glass = icon_label("search", "muted", 16)
+        self._glass.setParent(self)
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        side = theme.px(16)
+        self.setTextMargins(side + Space.XS, 0, 0, 0)
+        self._glass.setGeometry(theme.px(9), (self.height() - side) // 2, side, side)

@@ -96,7 +96,7 @@ class ProvidersTab(Page):
     """See the module."""
 
     def __init__(self, models: Models, settings: ProfileSettings) -> None:
-        super().__init__(margin=Space.L)
+        super().__init__(inside=True)
         self.default = DefaultModel(models, settings)
         self.keys = {vendor: KeyRow(models, vendor) for vendor in VENDORS}
         self.endpoints = Endpoints(models, settings)

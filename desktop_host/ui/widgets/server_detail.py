@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
-from desktop_host.ui.theme import Space, set_icon, set_role
+from desktop_host.ui.theme import set_icon
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.page import Centred
 from desktop_host.ui.widgets.pieces import Elided, button, icon_button, pill, row, set_pill
 from desktop_host.ui.widgets.server_form import ServerSettings
 from desktop_host.ui.widgets.server_lists import PromptsTab, ResourcesTab
@@ -23,7 +24,7 @@ from desktop_host.ui.widgets.server_words import TONES, state_text
 TABS = ("overview", "tools", "resources", "prompts", "logs", "trace", "settings")
 
 
-class ServerDetail(QWidget):
+class ServerDetail(Centred):
     """See the module. A tab is made when it is first shown."""
 
     back = Signal()
@@ -31,15 +32,14 @@ class ServerDetail(QWidget):
 
     def __init__(self, bridge: Bridge, servers: Servers, name: str) -> None:
         super().__init__()
-        set_role(self, "page")
         self.name = name
         self._bridge, self._servers = bridge, servers
-        self.title = Elided(name, "title")
+        self.title = Elided(name, "title", snug=True)
         self.state = pill("")
         self.run = button(tr("action.start"), self._run, icon="play")
         self.again = button(tr("action.restart"), lambda: servers.restart(name), icon="restart")
-        self.gone = button(tr("action.remove"), self.remove.emit, role="danger", icon="trash")
-        head = row(icon_button("chevron-left", tr("servers.back"), self.back.emit), self.title, self.state)
+        self.gone = button(tr("action.remove"), self.remove.emit, role="quiet", icon="trash")
+        head = row(icon_button("chevron-left", tr("servers.back"), self.back.emit), self.title, self.state, None)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setUsesScrollButtons(True)
@@ -48,12 +48,9 @@ class ServerDetail(QWidget):
             QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
             self.tabs.addTab(holder, tr(f"server.tab.{tab}"))
         self.tabs.currentChanged.connect(self._fill_tab)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(Space.L, Space.L, Space.L, 0)
-        outer.setSpacing(Space.M)
-        outer.addLayout(head)
-        outer.addLayout(Flow(self.run, self.again, self.gone))
-        outer.addWidget(self.tabs, 1)
+        self.column.addLayout(head)
+        self.column.addLayout(Flow(self.run, self.again, self.gone))
+        self.column.addWidget(self.tabs, 1)
         servers.changed.connect(self._changed)
         self.show_status()
         self._fill_tab(0)

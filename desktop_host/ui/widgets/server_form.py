@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.servers import Http, Launch, Protocol, ServerConfig, ServerScope, Sse, Stdio, Timeouts
@@ -12,7 +12,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.forms import Field, Lines, Pairs
+from desktop_host.ui.widgets.forms import Field, Lines, Pairs, SecondsBox
 from desktop_host.ui.widgets.page import Empty, Page, told
 from desktop_host.ui.widgets.pieces import Card, button, clear, column, label, row
 from desktop_host.ui.widgets.switch import Switch
@@ -24,16 +24,6 @@ def choice(values: list[tuple[str, str]], now: str) -> QComboBox:
     for value, text in values:
         box.addItem(text, value)
     box.setCurrentIndex(max(0, box.findData(now)))
-    return box
-
-
-def seconds(value: float) -> QDoubleSpinBox:
-    """A time limit."""
-    box = QDoubleSpinBox()
-    box.setRange(0.1, 86_400)
-    box.setDecimals(1)
-    box.setSuffix(" s")
-    box.setValue(value)
     return box
 
 
@@ -64,9 +54,9 @@ class ServerForm(QWidget):
         self.protocol = choice(protocols, config.protocol.value)
         self.scope = choice(scopes, config.scope.value)
         self.trusted = Switch(tr("server.trusted"), config.trusted)
-        self.connect_s = seconds(config.timeouts.connect_s)
-        self.call_s = seconds(config.timeouts.call_s)
-        self.call_max_s = seconds(config.timeouts.call_max_s)
+        self.connect_s = SecondsBox(config.timeouts.connect_s)
+        self.call_s = SecondsBox(config.timeouts.call_s)
+        self.call_max_s = SecondsBox(config.timeouts.call_max_s)
         for part in parts:
             inner.addWidget(part)
         inner.addWidget(Field(tr("server.protocol"), self.protocol, tr("server.protocol.help")))
@@ -124,7 +114,7 @@ class ServerSettings(Page):
     """The form with its buttons; a change of the launch restarts a running server."""
 
     def __init__(self, servers: Servers, name: str) -> None:
-        super().__init__(margin=Space.L)
+        super().__init__(inside=True)
         self._servers, self._name = servers, name
         self.form: ServerForm | None = None
         self._place = column()

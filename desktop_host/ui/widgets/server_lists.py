@@ -26,7 +26,7 @@ class _ListTab(Page):
     kind = ""
 
     def __init__(self, bridge: Bridge, servers: Servers, name: str) -> None:
-        super().__init__(margin=Space.L)
+        super().__init__(inside=True)
         self._bridge, self._servers, self._name = bridge, servers, name
         self._list = column()
         self.rows: list[QWidget] = []
@@ -86,7 +86,9 @@ class ResourceRow(Card):
         self.uri.setAccessibleName(tr("resource.uri"))
         self.uri.setReadOnly(not spec.template)
         self.uri.setCursorPosition(0)
-        self.add(row(icon_label("document"), label(title, "strong"), self.read))
+        head = row(icon_label("document"), label(title, "strong"), self.read)
+        head.setStretch(1, 1)
+        self.add(head)
         if spec.description:
             self.add(label(spec.description, "muted", selectable=True))
         self.add(self.uri, Flow(*pills, space=Space.XS))
@@ -133,7 +135,9 @@ class PromptRow(Card):
         self.setAccessibleName(title)
         self.show_it = button(tr("prompt.show"), self._show, icon="eye")
         self.show_it.setAccessibleName(tr("prompt.show_of", name=title))
-        self.add(row(icon_label("prompt"), label(title, "strong"), self.show_it))
+        head = row(icon_label("prompt"), label(title, "strong"), self.show_it)
+        head.setStretch(1, 1)
+        self.add(head)
         if spec.description:
             self.add(label(spec.description, "muted", selectable=True))
         self.fields: dict[str, QLineEdit] = {}

@@ -11,7 +11,6 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
-    QLineEdit,
     QPlainTextEdit,
     QSplitter,
     QTreeWidget,
@@ -27,7 +26,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, set_role
 from desktop_host.ui.widgets.page import told
-from desktop_host.ui.widgets.pieces import column, copy_button, label, row
+from desktop_host.ui.widgets.pieces import SearchField, column, copy_button, label, row
 from desktop_host.ui.widgets.server_words import clock
 
 READ_MS = 1000
@@ -86,10 +85,7 @@ class LogsTab(_Watching):
         self.source.setAccessibleName(tr("log.source"))
         for one in SOURCES:
             self.source.addItem(tr(f"log.source.{one}"), one)
-        self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("log.filter"))
-        self.filter.setAccessibleName(tr("log.filter"))
-        self.filter.setClearButtonEnabled(True)
+        self.filter = SearchField(tr("log.filter"))
         self.text = QPlainTextEdit()
         set_role(self.text, "code")
         self.text.setReadOnly(True)
@@ -208,7 +204,9 @@ class TraceTab(_Watching):
         split.setStretchFactor(1, 2)
         inner = column(self, space=Space.S)
         inner.setContentsMargins(0, Space.M, 0, Space.L)
-        inner.addLayout(row(label(tr("trace.note"), "caption"), copy_button(self._all)))
+        head = row(label(tr("trace.note"), "caption"), copy_button(self._all))
+        head.setStretch(0, 1)
+        inner.addLayout(head)
         inner.addWidget(self._problem)
         inner.addWidget(split, 1)
 

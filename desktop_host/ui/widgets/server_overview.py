@@ -67,31 +67,40 @@ class FailureCard(Card):
         self.setAccessibleName(f"{tr('server.why')}: {reason(report)}")
         self.add(row(icon_label("warning", "danger"), label(tr("server.why"), "heading"), space=Space.S))
         self.add(label(reason(report), "strong", selectable=True))
-        if report.message and report.message != reason(report):
+        if report.message and report.message not in reason(report):
             self.add(label(report.message, selectable=True))
         if mend := cause(report):
             self.add(label(mend))
         self.restart = button(tr("action.restart"), restart, role="primary", icon="restart")
         self.edit = button(tr("server.edit"), edit, icon="edit")
         self.add(Flow(self.restart, self.edit, copy_button(lambda: report_text(status, report))))
-        wells = (
-            (tr("server.command_resolved"), " ".join(report.command)),
+        facts = Facts()
+        pairs = (
             (tr("server.exit_code"), "" if report.exit_code is None else str(report.exit_code)),
             (tr("server.cwd"), report.cwd or ""),
+        )
+        facts.put(tuple((n, v) for n, v in pairs if v))
+        facts.setVisible(any(v for _, v in pairs))
+        self.add(facts)
+        wells = (
+            (tr("server.command_resolved"), " ".join(report.command)),
             (tr("server.path"), report.path),
             (tr("server.bad_stdout"), report.bad_stdout or ""),
             (tr("server.stderr"), "\n".join(report.stderr)),
         )
         for name, text in wells:
             if text:
-                self.add(label(name, "caption"), CodeBox(text, name, lines=20))
+                well = column(space=Space.XS)
+                well.addWidget(label(name, "caption"))
+                well.addWidget(CodeBox(text, name, lines=20))
+                self.add(well)
 
 
 class Overview(Page):
     """State, era, version, capabilities, pid, uptime, the last error."""
 
     def __init__(self, servers: Servers, name: str, edit: Callable[[], object]) -> None:
-        super().__init__(margin=Space.L)
+        super().__init__(inside=True)
         self._servers, self._name, self._edit = servers, name, edit
         self._failure = column()
         self._shown: FailureReport | None = None

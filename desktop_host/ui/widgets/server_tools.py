@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.exchange import ToolOutcome
@@ -23,6 +23,7 @@ from desktop_host.ui.widgets.page import Empty, ErrorCard, Page, told
 from desktop_host.ui.widgets.pieces import (
     Card,
     CodeBox,
+    SearchField,
     button,
     clear,
     column,
@@ -175,14 +176,11 @@ class ToolsTab(Page):
     """All tools of a server, with a filter."""
 
     def __init__(self, bridge: Bridge, servers: Servers, name: str) -> None:
-        super().__init__(margin=Space.L)
+        super().__init__(inside=True)
         self._bridge, self._servers, self._name = bridge, servers, name
         self.rows: list[ToolRow] = []
         self._specs: tuple[ToolSpec, ...] = ()
-        self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("tool.filter"))
-        self.filter.setAccessibleName(tr("tool.filter"))
-        self.filter.setClearButtonEnabled(True)
+        self.filter = SearchField(tr("tool.filter"))
         self.filter.textChanged.connect(self._narrow)
         self._sum = label("", "caption")
         self._list = column()

@@ -52,7 +52,7 @@ class ServerCard(Card):
         self.name = name
         self._servers = servers
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.title = button(name, lambda: self.opened.emit(name), role="link")
+        self.title = button(name, lambda: self.opened.emit(name), role="name")
         self.title.setAccessibleDescription(tr("server.open", name=name))
         self.run = icon_button("play", tr("action.start"), self._run)
         self.again = icon_button("restart", tr("action.restart"), lambda: servers.restart(name))

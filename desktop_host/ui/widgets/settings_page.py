@@ -13,18 +13,18 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QSpinBox,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.settings import SECTIONS, Setting, schema
 from desktop_host.i18n import current, tr
-from desktop_host.ui.theme import Space, set_role, theme
+from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.page import Page, told
+from desktop_host.ui.widgets.forms import NumberBox
+from desktop_host.ui.widgets.page import Centred, Page, told
 from desktop_host.ui.widgets.permissions_page import PermissionsTab
 from desktop_host.ui.widgets.pieces import Card, button, column, label, rule
 from desktop_host.ui.widgets.providers_page import ProvidersTab
@@ -84,14 +84,9 @@ class SettingRow(QWidget):
                 box.setMinimumWidth(theme.px(190))
                 return box
             case "number":
-                spin = QSpinBox()
                 low, high = spec.range or (0, 1_000_000)
-                spin.setRange(int(low), int(high))
-                spin.setKeyboardTracking(False)
-                spin.setGroupSeparatorShown(True)
-                spin.setSingleStep(10 if spec.key == "general.font_scale" else 1)
-                spin.setSuffix(" %" if spec.key == "general.font_scale" else "")
-                spin.setMinimumWidth(theme.px(130))
+                scale = spec.key == "general.font_scale"
+                spin = NumberBox(int(low), int(high), step=10 if scale else 1, suffix=" %" if scale else "")
                 spin.valueChanged.connect(self._set)
                 return spin
             case "flag":
@@ -157,12 +152,14 @@ class GeneralTab(Page):
     """Every key of the schema, by section."""
 
     def __init__(self, settings: ProfileSettings, first_run: Callable[[], None]) -> None:
-        super().__init__(margin=Space.L)
+        super().__init__(inside=True)
         self.rows: dict[str, SettingRow] = {}
         for section in SECTIONS:
             specs = [s for s in schema() if s.key.startswith(f"{section}.") and s.key not in HIDDEN]
             if not specs:
                 continue
+            if self.rows:
+                self.column.addSpacing(Space.S)
             self.add(label(tr(f"settings.{section}"), "heading"))
             card = Card(space=Space.M)
             for at, spec in enumerate(specs):
@@ -175,18 +172,14 @@ class GeneralTab(Page):
         self.add(Flow(button(tr("command.go.first_run"), first_run)))
 
 
-class SettingsPage(QWidget):
+class SettingsPage(Centred):
     """Three tabs."""
 
     def __init__(
         self, settings: ProfileSettings, models: Models, permissions: Permissions, first_run: Callable[[], None]
     ) -> None:
         super().__init__()
-        set_role(self, "page")
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(Space.L, Space.L, Space.L, 0)
-        outer.setSpacing(Space.M)
-        outer.addWidget(label(tr("nav.settings"), "title"))
+        self.column.addWidget(label(tr("nav.settings"), "title"))
         self.general = GeneralTab(settings, first_run)
         self.models = ProvidersTab(models, settings)
         self.permissions = PermissionsTab(permissions)
@@ -194,7 +187,7 @@ class SettingsPage(QWidget):
         self.tabs.setDocumentMode(True)
         for name, tab in zip(TABS, (self.general, self.models, self.permissions), strict=True):
             self.tabs.addTab(tab, tr(f"settings.tab.{name}"))
-        outer.addWidget(self.tabs, 1)
+        self.column.addWidget(self.tabs, 1)
 
     def show_tab(self, name: str) -> None:
         """Show a tab of `TABS`."""

@@ -12,18 +12,16 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
-    QLineEdit,
     QPushButton,
     QSizePolicy,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from desktop_host.i18n import tr
 from desktop_host.ui.actions import Actions
-from desktop_host.ui.theme import Space, icon, set_icon, set_role, theme
-from desktop_host.ui.widgets.pieces import Elided, column, icon_button, label, row
+from desktop_host.ui.theme import Space, set_icon, set_role, theme
+from desktop_host.ui.widgets.pieces import Elided, SearchField, column, icon_button, label, row
 
 if TYPE_CHECKING:
     from desktop_host.ui.viewmodels.sessions import Sessions
@@ -51,7 +49,6 @@ class Sidebar(QFrame):
         self.folded = False
         self.list: SessionList | None = None
         self._chosen = ""
-        self._narrow: list[QToolButton] = []
         self._wide: list[QWidget] = []
         outer = column(self, space=Space.S, margin=Space.S)
         outer.addLayout(self._head(title))
@@ -93,12 +90,8 @@ class Sidebar(QFrame):
         return self.new_chat
 
     def _search(self) -> QWidget:
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("sidebar.search"))
-        self.search.setAccessibleName(tr("sidebar.search"))
+        self.search = SearchField(tr("sidebar.search"))
         self.search.setToolTip(self._actions.hint("chat.search"))
-        self.search.setClearButtonEnabled(True)
-        self._glass = self.search.addAction(icon("search", "muted", 16), QLineEdit.ActionPosition.LeadingPosition)
         self.search.installEventFilter(self)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -111,7 +104,7 @@ class Sidebar(QFrame):
     def _nav(self) -> QVBoxLayout:
         box = column(space=2)
         self.nav: dict[str, QPushButton] = {}
-        group = QButtonGroup(self)
+        self._group = QButtonGroup(self)
         for name, command, mark in NAV:
             made = QPushButton(tr(f"nav.{name}"))
             set_role(made, "nav")
@@ -120,7 +113,7 @@ class Sidebar(QFrame):
             made.setAccessibleName(tr(f"nav.{name}"))
             made.setToolTip(self._actions.hint(command))
             made.clicked.connect(lambda _checked=False, c=command: self._actions.run(c))
-            group.addButton(made)
+            self._group.addButton(made)
             self.nav[name] = made
             box.addWidget(made)
         return box
@@ -149,6 +142,11 @@ class Sidebar(QFrame):
         """Show which page is open."""
         if name in self.nav:
             self.nav[name].setChecked(True)
+            return
+        self._group.setExclusive(False)
+        for made in self.nav.values():
+            made.setChecked(False)
+        self._group.setExclusive(True)
 
     def fold(self, on: bool) -> None:
         """Fold to icons, or unfold."""
@@ -204,10 +202,11 @@ class Sidebar(QFrame):
         for widget in self._wide:
             widget.setVisible(not self.folded)
         self._head_line.setContentsMargins(0 if self.folded else Space.S, 0, 0, 0)
-        self._glass.setIcon(icon("search", "muted", 16))
         self.new_chat.setText("" if self.folded else tr("command.chat.new"))
-        for name, made in self.nav.items():
-            made.setText("" if self.folded else tr(f"nav.{name}"))
+        set_icon(self.new_chat, "plus")
+        for name, _command, mark in NAV:
+            self.nav[name].setText("" if self.folded else tr(f"nav.{name}"))
+            set_icon(self.nav[name], mark)
         if self.list is not None:
             self._loaded()
         else:

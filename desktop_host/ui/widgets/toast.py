@@ -22,10 +22,12 @@ WIDTH = 420
 class Toasts(QWidget):
     """The stack of notices over a window's centre."""
 
-    def __init__(self, over: QWidget) -> None:
-        super().__init__(over)
+    def __init__(self, parent: QWidget, over: QWidget) -> None:
+        super().__init__(parent)
         self._column = column(self, space=Space.S)
         self._over = over
+        self.lift = Space.XL
+        """Distance from the lower edge, pixels at 100 %: a composer there must stay free."""
         over.installEventFilter(self)
         theme.changed.connect(self._place)
         self.hide()
@@ -42,6 +44,11 @@ class Toasts(QWidget):
     def texts(self) -> tuple[str, ...]:
         """What is shown now, oldest first."""
         return tuple(t.accessibleName() for t in self._shown())
+
+    def clear(self) -> None:
+        """Take all away."""
+        for one in self._shown():
+            self._drop(one)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() is QEvent.Type.Resize:
@@ -90,8 +97,9 @@ class Toasts(QWidget):
             return
         width = min(theme.px(WIDTH), self._over.width() - 2 * Space.L)
         self.setFixedWidth(max(160, width))
-        height = self._column.heightForWidth(self.width())
-        self.resize(self.width(), max(height, self._column.sizeHint().height()))
-        self.move((self._over.width() - self.width()) // 2, self._over.height() - self.height() - Space.XL)
+        self._column.activate()
+        self.resize(self.width(), max(self._column.heightForWidth(self.width()), self._column.minimumSize().height()))
+        room = self._over.geometry()
+        self.move(room.center().x() - self.width() // 2, room.bottom() - self.height() - theme.px(self.lift))
         self.show()
         self.raise_()

@@ -139,7 +139,7 @@ class MainWindow(QMainWindow):
             from desktop_host.ui.widgets.palette import CommandPalette
             from desktop_host.ui.widgets.toast import Toasts
 
-            self._overlays = (Toasts(self.stack), CommandPalette(self._middle))
+            self._overlays = (Toasts(self._middle, self.stack), CommandPalette(self._middle))
         return self._overlays
 
     def _toggle_sidebar(self) -> None:

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QWidget
 
 from desktop_host import i18n
 from desktop_host.core import events as ev
 from desktop_host.core.errors import HostError
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
-from desktop_host.ui.theme import theme
+from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.viewmodels.sessions import Sessions
 from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
+from desktop_host.ui.widgets.bindings import bind_commands
 from desktop_host.ui.widgets.chat import ChatPage
-from desktop_host.ui.widgets.confirm import confirm
 from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.page import Empty, told
-from desktop_host.ui.widgets.palette import Entry
 from desktop_host.ui.widgets.servers_page import ServersPage
+from desktop_host.ui.widgets.session_acts import SessionActs
 from desktop_host.ui.widgets.settings_page import SettingsPage
 from desktop_host.ui.widgets.window import MainWindow
 
-LOOKS = ("general.theme", "general.font_scale", "general.language")
+COMPOSER = 116
+"""Height of the chat's composer, pixels at 100 %: notices stay above it."""
 
 
 class Workspace(QObject):
@@ -52,13 +53,14 @@ class Workspace(QObject):
         self.settings = ProfileSettings(bridge, self)
         self.permissions = Permissions(bridge, self)
         self.models = Models(bridge, self)
+        self.acts = SessionActs(window, self.sessions)
         self.session = ""
         """The conversation that is shown; empty: a new one."""
         self.page = "chats"
         self._pages: dict[str, QWidget] = {}
         self._greeted = False
         self._open_error: HostError | None = None
-        self._bind()
+        bind_commands(self)
         for model in (self.sessions, self.servers, self.settings, self.permissions, self.models):
             model.failed.connect(self._toast_error)
         bridge.failed_call.connect(self._toast_error)
@@ -154,114 +156,16 @@ class Workspace(QObject):
             elif argument.endswith(".json") and (path := Path(argument)).is_file():
                 self.add_server(path.read_text("utf-8-sig", errors="replace"))
 
-    # ---- commands
-
-    def _bind(self) -> None:
-        bind = self.window.commands.bind
-        bind("chat.new", lambda: self.show_chat(None))
-        bind("chat.search", self._search)
-        bind("chat.rename", lambda: self._with_session(lambda s: self._rename(s)))
-        bind("chat.pin", lambda: self._with_session(self._toggle_pin))
-        bind("chat.delete", lambda: self._with_session(self._ask_delete))
-        bind("chat.export_md", lambda: self._with_session(lambda s: self._export(s, "md")))
-        bind("chat.export_json", lambda: self._with_session(lambda s: self._export(s, "json")))
-        bind("go.chats", lambda: self.show_chat(self.session or None) if self.page == "chats" else self._back_to_chat())
-        bind("go.servers", self.show_servers)
-        bind("servers.add", self.add_server)
-        bind("go.settings", self.show_settings)
-        bind("go.models", self.show_models)
-        bind("go.permissions", lambda: self.show_settings("permissions"))
-        bind("go.first_run", self.show_first_run)
-        bind("view.palette", self._open_palette)
-        for look in ("light", "dark", "high_contrast", "system"):
-            bind(f"view.{look}", lambda look=look: self.settings.set("general.theme", look))  # type: ignore[misc]
-        bind("view.larger", lambda: self._scale(10))
-        bind("view.smaller", lambda: self._scale(-10))
-        bind("view.normal", lambda: self.settings.set("general.font_scale", 100))
-        bind("view.english", lambda: self.settings.set("general.language", "en"))
-        bind("view.chinese", lambda: self.settings.set("general.language", "zh_CN"))
-
-    def _open_palette(self) -> None:
-        commands = self.window.commands
-        entries = [
-            Entry(a.text(), c.icon or "tool", lambda c=c: commands.run(c.id), a.shortcut().toString())  # type: ignore[misc]
-            for c in commands.usable()
-            if c.id != "view.palette" and (a := commands.action(c.id))
-        ]
-        entries += [
-            Entry(title, "chat", lambda s=session: self.show_chat(s), tr("nav.chats"))  # type: ignore[misc]
-            for session, title in self.sessions.titles()
-        ]
-        entries += [
-            Entry(s.name, "servers", lambda n=s.name: self.show_servers(n), tr("nav.servers"))  # type: ignore[misc]
-            for s in self.servers.statuses()
-        ]
-        self.window.palette_.open(tuple(entries))
-
-    def _with_session(self, act: Callable[[str], object]) -> None:
-        if self.session:
-            act(self.session)
-
-    def _back_to_chat(self) -> None:
-        self._go("chats", self.chat)
-        self.chat.focus_composer()
-
-    def _search(self) -> None:
+    def search(self) -> None:
+        """Put the caret into the search field of the conversations."""
         if self.window.sidebar.folded:
             self.window.commands.run("view.sidebar")
         self.window.sidebar.begin_search()
 
-    def _rename(self, session: str) -> None:
-        if self.window.sidebar.folded:
-            self.window.commands.run("view.sidebar")
-        if self.window.sidebar.list is not None:
-            self.window.sidebar.list.rename(session)
-
-    def _toggle_pin(self, session: str) -> None:
-        found = self.sessions.found(session)
-        self.sessions.pin(session, not (found and found.pinned))
-
-    def _scale(self, by: int) -> None:
-        low, high = 80, 200
-        now = int(self.settings.value("general.font_scale"))
-        self.settings.set("general.font_scale", max(low, min(high, now + by)))
-
-    def _list_act(self, act: str, session: str) -> None:
-        match act:
-            case "delete":
-                self._ask_delete(session)
-            case "pin" | "unpin":
-                self.sessions.pin(session, act == "pin")
-            case "export_md" | "export_json":
-                self._export(session, act.removeprefix("export_"))
-
-    def _ask_delete(self, session: str) -> None:
-        found = self.sessions.found(session)
-        title = found.title if found else ""
-        confirm(
-            self.window, tr("sessions.delete.title", title=title), tr("sessions.delete.text"), tr("action.delete"),
-            lambda: self.sessions.delete(session),
-        )  # fmt: skip
-
-    def _export(self, session: str, form: str) -> None:
-        found = self.sessions.found(session)
-        stem = "".join(c if c.isalnum() or c in " -_" else "_" for c in (found.title if found else "")).strip()
-        dialog = QFileDialog(self.window, tr(f"action.export_{form}"), str(Path.home() / f"{stem or 'chat'}.{form}"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(f"{stem or 'chat'}.{form}")
-        dialog.fileSelected.connect(
-            lambda path: self.sessions.export(session, form, lambda text: self._save(path, text))
-        )
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-
-    def _save(self, path: str, text: str) -> None:
-        try:
-            Path(path).write_text(text, "utf-8")
-        except OSError as cause:
-            self._toast_error(HostError("usage", f"{path}: {cause.strerror}", path=path))
-            return
-        self.window.toasts.say(tr("sessions.exported", path=path), "check")
+    def back_to_chat(self) -> None:
+        """The conversation as it was left."""
+        self._go("chats", self.chat)
+        self.chat.focus_composer()
 
     # ---- what happens
 
@@ -269,7 +173,7 @@ class Workspace(QObject):
         sidebar = self.window.sidebar
         sidebar.attach(self.sessions)
         sidebar.opened.connect(self.show_chat)
-        sidebar.wanted.connect(self._list_act)
+        sidebar.wanted.connect(self.acts.do)
         sidebar.choose(self.session)
         sidebar.show_page(self.page)
 
@@ -294,6 +198,9 @@ class Workspace(QObject):
     def _go(self, name: str, page: QWidget) -> None:
         self.page = name
         self.window.show_widget(page)
+        self.window.toasts.lift = COMPOSER if name == "chats" else Space.XL
+        if name != "chats":
+            page.setFocus(Qt.FocusReason.OtherFocusReason)
         self.window.sidebar.show_page(name)
 
     def _session_changed(self, session: str) -> None:

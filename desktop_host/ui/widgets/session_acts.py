@@ -1,0 +1,78 @@
+"""What a person does with a conversation from the list, the menu and the palette."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog
+
+from desktop_host.core.errors import HostError
+from desktop_host.i18n import tr
+from desktop_host.ui.viewmodels.sessions import Sessions
+from desktop_host.ui.widgets.confirm import confirm
+from desktop_host.ui.widgets.window import MainWindow
+
+
+class SessionActs(QObject):
+    """Rename, pin, delete, export."""
+
+    def __init__(self, window: MainWindow, sessions: Sessions) -> None:
+        super().__init__(window)
+        self._window, self._sessions = window, sessions
+
+    def do(self, act: str, session: str) -> None:
+        """One act of the list's menu: `delete`, `pin`, `unpin`, `export_md`, `export_json`."""
+        match act:
+            case "delete":
+                self.ask_delete(session)
+            case "pin" | "unpin":
+                self._sessions.pin(session, act == "pin")
+            case _:
+                self.export(session, act.removeprefix("export_"))
+
+    def rename(self, session: str) -> None:
+        """Edit the title in the list."""
+        if self._window.sidebar.folded:
+            self._window.commands.run("view.sidebar")
+        if self._window.sidebar.list is not None:
+            self._window.sidebar.list.rename(session)
+
+    def toggle_pin(self, session: str) -> None:
+        """Pin, or take the pin out."""
+        found = self._sessions.found(session)
+        self._sessions.pin(session, not (found and found.pinned))
+
+    def ask_delete(self, session: str) -> None:
+        """Ask, then delete."""
+        found = self._sessions.found(session)
+        title = (found.title if found else "") or tr("sidebar.untitled")
+        confirm(
+            self._window, tr("sessions.delete.title", title=title), tr("sessions.delete.text"), tr("action.delete"),
+            lambda: self._sessions.delete(session),
+        )  # fmt: skip
+
+    def export(self, session: str, form: str) -> None:
+        """Ask for a file and write the conversation to it as `md` or `json`."""
+        found = self._sessions.found(session)
+        stem = (
+            "".join(c if c.isalnum() or c in " -_" else "_" for c in (found.title if found else "")).strip() or "chat"
+        )
+        start = str(Path.home() / f"{stem}.{form}")
+        dialog = QFileDialog(self._window, tr(f"action.export_{form}"), start)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(f"{stem}.{form}")
+        dialog.fileSelected.connect(
+            lambda path: self._sessions.export(session, form, lambda text: self.save(path, text))
+        )
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def save(self, path: str, text: str) -> None:
+        """Write an export and say so."""
+        try:
+            Path(path).write_text(text, "utf-8")
+        except OSError as cause:
+            self._sessions.failed.emit(HostError("usage", f"{path}: {cause.strerror}", path=path))
+            return
+        self._window.toasts.say(tr("sessions.exported", path=path), "check")
