@@ -53,7 +53,10 @@ class Book:
         check(config)
         if any(c.name == config.name for c in self.all()):
             raise UserFault(
-                "bad_config", f"there is a server named {config.name!r} already", reason="name_taken", name=config.name
+                "bad_config",
+                f"there is a server named {config.name!r} already",
+                reason="name_taken",
+                server=config.name,
             )
         await self._save((*self._own, config))
 
@@ -86,9 +89,10 @@ class Book:
             kept = await self._file.load()
             names = {c.name for c in configs}
             await self._file.save((*(c for c in kept if c.name not in names), *configs))
+            self._own = configs
         else:
-            await self._file.save(configs)
-        self._own = configs
+            # What came back holds servers that were added to the file by hand meanwhile.
+            self._own = await self._file.save(configs)
 
 
 def check(config: ServerConfig) -> None:
@@ -99,7 +103,7 @@ def check(config: ServerConfig) -> None:
     """
 
     def refuse(reason: str, message: str) -> UserFault:
-        return UserFault("bad_config", message, reason=reason, name=config.name)
+        return UserFault("bad_config", message, reason=reason, server=config.name)
 
     if not ALIAS.fullmatch(config.name) or config.name == "host":
         raise refuse("bad_name", f"{config.name!r} cannot be a server's name: 1 to 32 of a-z, 0-9 and -, not 'host'")

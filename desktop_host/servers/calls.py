@@ -62,7 +62,7 @@ async def within_deadline(
     finally:
         call.running = False
         CALLING.reset(token)
-        connection.floor.calls.discard(call)
+        connection.floor.leave(call)
 
 
 async def call_tool(

@@ -13,13 +13,13 @@ from mcp import Client, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-import desktop_host
-from desktop_host.core.errors import KnownFault, PeerFault
+from desktop_host.core.errors import KnownFault
 from desktop_host.core.servers import FailureReport
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.servers import failure
 from desktop_host.servers.callbacks import Callbacks
 from desktop_host.servers.catalog import Catalog
+from desktop_host.servers.client import introduce, make_client
 from desktop_host.servers.http import HttpFacts
 from desktop_host.servers.stdio import StdioTransport
 from desktop_host.servers.tap import Tap
@@ -109,6 +109,18 @@ class Connection:
             await self.close()
             raise
 
+    async def retire(self, patience_s: float) -> None:
+        """Close once the calls that still run over it have ended, at the latest after `patience_s`."""
+        try:
+            async with asyncio.timeout(patience_s):
+                while self.floor.calls:
+                    self.floor.empty.clear()
+                    await self.floor.empty.wait()
+        except TimeoutError:
+            pass  # They are told that the connection was closed.
+        finally:
+            await self.close()
+
     async def close(self) -> None:
         """Leave; ends a child process within about 5 s. Safe to call twice."""
         self._closing = True
@@ -156,8 +168,8 @@ class Connection:
                     )
                     self._stdio = transport if isinstance(transport, StdioTransport) else None
                     tap = Tap(transport, self.wiring.wire, self._ended)
-                    self._client = None
-                    client = await stack.enter_async_context(self._make(tap, mode))
+                    answers = Callbacks(self.wiring, self.floor, self._list_changed, self._resource_updated)
+                    client = await stack.enter_async_context(make_client(self.wiring, tap, mode, answers))
                     if mode in MODERN_PROTOCOL_VERSIONS:
                         await introduce(client, mode)
                     self._adopt(client)
@@ -251,23 +263,6 @@ class Connection:
         self.wiring.log.add("host", text, "info")
 
     # ---- making the parts
-    def _make(self, tap: Tap, mode: str) -> Client:
-        answers = Callbacks(self.wiring, self.floor, self._list_changed, self._resource_updated)
-        sampling = self.wiring.config.sampling.mode != "off"
-        return Client(
-            tap,
-            mode=mode,
-            client_info=T.Implementation(name="desktop-host", version=desktop_host.__version__),
-            sampling_callback=answers.sampling if sampling else None,
-            sampling_capabilities=T.SamplingCapability(tools=T.SamplingToolsCapability()) if sampling else None,
-            elicitation_callback=answers.elicitation,
-            list_roots_callback=answers.roots,
-            logging_callback=answers.logging,
-            log_level="info",
-            message_handler=answers.message,
-            cache=None,  # The catalog is the cache; a second one would hide what the person refreshes.
-        )
-
     def _list_changed(self, kind: str) -> None:
         if self._catalog is not None and not self._leave.is_set():
             self._catalog.refresh_soon(kind)
@@ -285,14 +280,3 @@ class Connection:
 
 def _lost_text(name: str, exit_code: int | None) -> str:
     return f"{name} ended the connection" if exit_code is None else f"{name} ended with exit code {exit_code}"
-
-
-async def introduce(client: Client, version: str) -> None:
-    """A pinned connection sends nothing by itself: ask who the server is; one that will not say is used as it is."""
-    try:
-        raw = await client.session.send_discover(version)
-        client.session.adopt(T.DiscoverResult.model_validate(raw))
-    except (MCPError, ValidationError):
-        return
-    except RuntimeError as error:
-        raise PeerFault("protocol_error", str(error)) from error

@@ -31,6 +31,8 @@ TRIES = 5
 LONGEST_S = 60.0
 STABLE_S = 30.0
 """Seconds of being ready after which earlier failures are forgotten."""
+RETIRE_S = 10.0
+"""How long a connection that was replaced may still end its calls."""
 PATIENCE_S = 10.0
 """How long a call waits for a server that is on its way back."""
 
@@ -60,6 +62,7 @@ class Keeper:
         self._settled = asyncio.Event()
         self._ready = asyncio.Event()
         self._renew = asyncio.Event()
+        self._retiring: set[asyncio.Task[None]] = set()
 
     # ---- verbs
     @property
@@ -81,7 +84,7 @@ class Keeper:
         if task is not None and not task.done():
             self._set(ServerState.STOPPING)
             task.cancel()
-            await asyncio.wait({task})
+            await asyncio.wait({task, *self._retire_now()})
         self._task = None
         self._clear()
         self.error = None
@@ -110,8 +113,8 @@ class Keeper:
         """Replace a connection whose MCP session the server has forgotten; many callers renew it once."""
         if self.connection is stale:
             self._ready.clear()
+            self.connection = None
             self._renew.set()
-            stale.close_at()
         return await self.current(self.wiring.config.timeouts.connect_s)
 
     def unreachable(self, connection: Connection) -> None:
@@ -180,11 +183,14 @@ class Keeper:
                         continue
                     self.connection = connection
                     self._be_ready()
-                    await connection.gone.wait()
+                    await _either(connection.gone, self._renew)
                 finally:
                     self.connection = None
                     self._ready.clear()
-                    await connection.close()
+                    if self._renew.is_set():
+                        self._retire(connection)
+                    else:
+                        await connection.close()
                 if self._renew.is_set():
                     continue
                 self.error = connection.lost
@@ -198,6 +204,17 @@ class Keeper:
             self._set(ServerState.WAITING)
             self._settled.set()
             await clock.sleep(min(2.0 ** (failures - 1), LONGEST_S) * random.uniform(0.8, 1.2))
+
+    def _retire_now(self) -> set[asyncio.Task[None]]:
+        for task in self._retiring:
+            task.cancel()
+        return set(self._retiring)
+
+    def _retire(self, connection: Connection) -> None:
+        """The server forgot this connection's session: what runs over it hears so by itself."""
+        task = asyncio.create_task(connection.retire(RETIRE_S))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
 
     async def _connected(self, module: ModuleType) -> Connection:
         connection: Connection = await module.connect(self.wiring, self.session)
@@ -234,3 +251,12 @@ class Keeper:
         if state is not self.state:
             self.state, self.since = state, self.wiring.clock.now()
         self._announce(lists)
+
+
+async def _either(one: asyncio.Event, other: asyncio.Event) -> None:
+    waits = {asyncio.create_task(one.wait()), asyncio.create_task(other.wait())}
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -38,6 +38,8 @@ class Pool:
         self.eras = Eras(folder / "server-eras.json", clock)
         self._keepers: dict[tuple[str, str | None], Keeper] = {}
         self._wirings: dict[str, Wiring] = {}
+        self._apart: set[str] = set()
+        """Sessions with connections of their own."""
         self._pending: dict[str, set[str]] = {}
         """Servers told of within the last `QUIET_S`, and the lists that changed since."""
         self._told: dict[str, object] = {}
@@ -79,7 +81,7 @@ class Pool:
 
     def keeper(self, config: ServerConfig, session: str | None = None) -> Keeper:
         """The keeper for a session: the shared one, or the session's own where the server's scope wants it."""
-        key = (config.name, session if config.scope is ServerScope.SESSION else None)
+        key = (config.name, self._owner(config, session))
         found = self._keepers.get(key)
         if found is None:
             name = config.name
@@ -88,8 +90,19 @@ class Pool:
         return found
 
     def find(self, config: ServerConfig, session: str | None = None) -> Keeper | None:
-        """The keeper for a session, if there is one."""
-        return self._keepers.get((config.name, session if config.scope is ServerScope.SESSION else None))
+        """The keeper for a session, if there is one; for no session, any."""
+        found = self._keepers.get((config.name, self._owner(config, session)))
+        return found or (next(iter(self.of_server(config.name)), None) if session is None else None)
+
+    def set_apart(self, session: str, apart: bool) -> None:
+        """Give a session connections of its own: a server whose roots differ by chat cannot be shared."""
+        (self._apart.add if apart else self._apart.discard)(session)
+
+    def _owner(self, config: ServerConfig, session: str | None) -> str | None:
+        """The session that a connection belongs to; None: it is shared."""
+        if config.scope is ServerScope.CALL:
+            return None
+        return session if config.scope is ServerScope.SESSION or session in self._apart else None
 
     def of_server(self, name: str) -> tuple[Keeper, ...]:
         """All keepers of a server."""

@@ -151,14 +151,8 @@ class Servers:
         return await self._desk.test(config)
 
     # ---- by hand
-    def tools(self, name: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
-        """Tools of the server `name` (as `ServerAdmin` has it), or of the session `name` (as `ToolSource` has it).
-
-        The two ports share the verb. A configured alias wins; session ids never look like one.
-        """
-        if aliases is None and (config := next((c for c in self._book.all() if c.name == name), None)):
-            return self._desk.tools(config, None)
-        return self.session_tools(name, aliases)
+    def tools(self, name: str) -> tuple[ToolSpec, ...]:
+        return self._desk.tools(self._book.get(name), None)
 
     async def call_tool(
         self, name: str, tool: str, arguments: FrozenDict, progress: Callable[[Progress], None] | None = None
@@ -191,6 +185,7 @@ class Servers:
     # ---- for sessions
     async def prepare(self, session: str, aliases: tuple[str, ...] | None, roots: tuple[str, ...]) -> None:
         before, self._roots[session] = self._roots.get(session, ()), roots
+        self._pool.set_apart(session, bool(roots))
         keepers = [self._pool.keeper(c, session) for c in self._wanted(aliases)]
         running = [k.connection for k in keepers if k.connection is not None]
         await asyncio.gather(*(k.start() for k in keepers))
@@ -223,6 +218,7 @@ class Servers:
 
     async def release(self, session: str) -> None:
         self._roots.pop(session, None)
+        self._pool.set_apart(session, False)
         await self._pool.drop(self._pool.of_session(session))
 
     # ---- inside

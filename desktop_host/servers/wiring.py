@@ -87,15 +87,29 @@ class Floor:
     """Set where the connection belongs to one session."""
     calls: set[CallInFlight] = field(default_factory=set)
     asks: int = 0
+    empty: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever a call ends and none is left."""
+
+    def leave(self, call: CallInFlight) -> None:
+        """A call has ended."""
+        self.calls.discard(call)
+        if not self.calls:
+            self.empty.set()
 
     def origin(self) -> Origin | None:
-        """Who asks: own session > the call's context > the only call in flight. None: that would be a guess."""
+        """Who asks: own session > the call's context > the only call, or the only session, with calls in flight.
+
+        None: naming a session would be a guess.
+        """
         call = CALLING.get()
         if call is None or call.floor is not self:
             call = next(iter(self.calls)) if len(self.calls) == 1 else None
         if self.session is not None:
             return Origin(self.server, self.session, call.call_id if call else None)
-        return Origin(self.server, call.session, call.call_id) if call else None
+        if call is not None:
+            return Origin(self.server, call.session, call.call_id)
+        sessions = {c.session for c in self.calls}
+        return Origin(self.server, sessions.pop(), None) if len(sessions) == 1 else None
 
     @contextmanager
     def asking(self) -> Iterator[None]:

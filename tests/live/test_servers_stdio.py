@@ -162,7 +162,7 @@ async def test_a_crash_between_calls_is_noticed_at_once(tmp_path: Path) -> None:
         error = s.servers.status("raw").error
         assert error is not None
         assert (error.code, error.exit_code) == ("server_lost", -9)
-        assert [t.name for t in s.servers.tools("s1")], "tools stay listed while it is on its way back"
+        assert [t.name for t in s.servers.session_tools("s1")], "tools stay listed while it is on its way back"
 
 
 async def test_kill_9_in_mid_call_ends_all_calls_and_no_other_server(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_progress_keeps_a_call_alive_and_is_passed_on(tmp_path: Path) -> N
     """Hazard E59."""
     told: list[Progress] = []
     async with stage(tmp_path, raw("raw", timeouts=Timeouts(5, 1.5, 20))) as s:
-        spec = next(t for t in s.servers.tools("s1") if t.name == "progress")
+        spec = next(t for t in s.servers.session_tools("s1") if t.name == "progress")
         outcome = await s.servers.call("s1", "c", spec, EMPTY, ALLOW, told.append)
         assert (outcome.outcome, len(told)) == (Outcome.OK, 10)
         assert told[-1] == Progress(10, 10, "s9")
@@ -406,8 +406,9 @@ async def test_a_watched_resource_tells_its_updates_and_is_left_politely(tmp_pat
 async def test_roots_are_those_of_the_session_and_changes_are_told(tmp_path: Path) -> None:
     reviewer = OpenReviewer(folders={"s1": ("/a b",), None: ()})
     async with stage(tmp_path, script("odd", "odd.py", env={"ODD_DIR": str(tmp_path)}), reviewer=reviewer) as s:
-        assert json.loads(text(await s.call("odd", "roots"))) == {"roots": [{"uri": "file:///a%20b", "name": "a b"}]}
         await s.servers.prepare("s1", None, ("/a b",))
+        assert json.loads(text(await s.call("odd", "roots"))) == {"roots": [{"uri": "file:///a%20b", "name": "a b"}]}
+        await s.servers.prepare("s1", None, ("/a b", "/c"))
         await until((tmp_path / "roots_changed").exists)
         hello = json.loads((tmp_path / "hello").read_text().splitlines()[0])
         assert set(hello["capabilities"]) == {"sampling", "elicitation", "roots"}
@@ -439,7 +440,7 @@ async def test_a_missing_secret_is_named_before_anything_starts(tmp_path: Path) 
 async def test_the_same_tool_on_two_servers_is_two_tools(tmp_path: Path) -> None:
     """Hazard F68."""
     async with stage(tmp_path, script("b", "odd.py"), script("a", "odd.py")) as s:
-        names = [t.full_name for t in s.servers.tools("s1") if t.name == "quick"]
+        names = [t.full_name for t in s.servers.session_tools("s1") if t.name == "quick"]
         assert names == ["a.quick", "b.quick"]
         assert text(await s.call("a", "quick")) != text(await s.call("b", "quick"))
 
@@ -454,7 +455,7 @@ async def test_a_setting_that_is_not_its_launch_never_restarts_a_server(tmp_path
         assert (await running).outcome is Outcome.OK
         assert (s.servers.status("odd").pid, s.servers.is_trusted("odd")) == (pid, True)
         assert "switched off" in text(await s.call("odd", "quick"))
-        assert not next(t for t in s.servers.tools("s1") if t.name == "quick").enabled
+        assert not next(t for t in s.servers.session_tools("s1") if t.name == "quick").enabled
         launch = s.servers.configs()[0].launch
         assert isinstance(launch, Stdio)
         await s.servers.update(replace(s.servers.configs()[0], launch=replace(launch, args=(*launch.args, "n3"))))
@@ -464,7 +465,7 @@ async def test_a_setting_that_is_not_its_launch_never_restarts_a_server(tmp_path
 
 async def test_a_disabled_or_removed_server_answers_that_its_tools_are_gone(tmp_path: Path) -> None:
     async with stage(tmp_path, script("odd", "odd.py"), raw()) as s:
-        spec = next(t for t in s.servers.tools("s1") if t.full_name == "odd.quick")
+        spec = next(t for t in s.servers.session_tools("s1") if t.full_name == "odd.quick")
         pid = s.servers.status("odd").pid
         assert pid is not None
         await s.servers.enable("odd", False)

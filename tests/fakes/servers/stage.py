@@ -98,7 +98,7 @@ class Stage:
         self, name: str, tool: str, /, session: str = "s1", call_id: str = "c1", **arguments: Any
     ) -> ToolOutcome:
         """Call as the engine does."""
-        spec = next((t for t in self.servers.tools(session, (name,)) if t.name == tool), ToolSpec(name, tool))
+        spec = next((t for t in self.servers.session_tools(session, (name,)) if t.name == tool), ToolSpec(name, tool))
         return await self.servers.call(session, call_id, spec, freeze(arguments), ALLOW, lambda _p: None)
 
     def states(self, name: str) -> list[str]:
