@@ -21,11 +21,17 @@ class Gathered:
 
     id: str
     name: str = ""
-    arguments: str = ""
+    pieces: list[str] = field(default_factory=list)
+    """The arguments so far; a list, because adding to a text copies it each time."""
     invented: bool = False
     """The server gave no id."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Keys of the server's own (a signature, say) that must come back with the call."""
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as text."""
+        return "".join(self.pieces)
 
 
 class Calls:
@@ -57,7 +63,7 @@ class Calls:
         if slot is not None:
             self._slots[slot] = call
         self._current = call
-        if name and name != call.name and not call.arguments:
+        if name and name != call.name and not call.pieces:
             call.name += name
         for key, value in delta.items():
             if key not in ("index", "id", "type", "function") and value is not None:
@@ -66,7 +72,8 @@ class Calls:
         if isinstance(piece, (dict, list)):
             piece = json.dumps(piece, ensure_ascii=False)
         piece = piece if isinstance(piece, str) else ""
-        call.arguments += piece
+        if piece:
+            call.pieces.append(piece)
         return call, piece
 
     def _find(self, slot: int | None, call_id: str, name: str) -> Gathered | None:

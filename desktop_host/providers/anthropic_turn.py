@@ -24,7 +24,7 @@ class Turn:
 
     def __init__(self) -> None:
         self.blocks: dict[int, dict[str, Any]] = {}
-        self.json: dict[int, str] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}
         self.counts: dict[str, Any] = {}
         self.model: str | None = None
         self.stop: str | None = None
@@ -71,21 +71,25 @@ class Turn:
         block = self.blocks[index]
         kind = delta.get("type")
         if kind == "text_delta":
-            block["text"] = block.get("text", "") + delta["text"]
+            self._add(index, "text", delta["text"])
             return TextDelta(delta["text"]) if delta["text"] else None
         if kind == "thinking_delta":
-            block["thinking"] = block.get("thinking", "") + delta["thinking"]
+            self._add(index, "thinking", delta["thinking"])
             return ThinkingDelta(delta["thinking"]) if delta["thinking"] else None
         if kind == "signature_delta":
             block["signature"] = delta["signature"]
         elif kind == "input_json_delta":
             piece = delta["partial_json"]
-            self.json[index] = self.json.get(index, "") + piece
+            self._add(index, "json", piece)
             if piece and block.get("type") == "tool_use":
                 return ToolCallDelta(block["id"], block["name"], piece)
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
         return None
+
+    def _add(self, index: int, key: str, piece: str) -> None:
+        """Keep a piece; joined once at the end, because adding to a text copies it each time."""
+        self._pieces.setdefault((index, key), []).append(piece)
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):
@@ -101,12 +105,19 @@ class Turn:
 
     def finish(self, stop: StopReason, tools: WireTools) -> list[ContentBlock]:
         """The neutral blocks; the last call of a cut answer is void, and unreadable input becomes `{}`."""
+        raw: dict[int, str] = {}
+        for (index, key), pieces in self._pieces.items():
+            if key == "json":
+                raw[index] = "".join(pieces)
+            else:
+                self.blocks[index][key] = "".join((self.blocks[index].get(key) or "", *pieces))
+        self._pieces.clear()
         out: list[ContentBlock] = []
         last = max(self.blocks, default=-1)
         for index, block in sorted(self.blocks.items()):
             kind = block.get("type")
-            if index in self.json:
-                block["input"], problem = parse(self.json[index])
+            if index in raw:
+                block["input"], problem = parse(raw[index])
             else:
                 problem = None
             if kind == "thinking" and block.get("thinking"):

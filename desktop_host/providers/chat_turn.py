@@ -28,7 +28,7 @@ class Turn:
         self._tools = tools
         self._gate = TextGate(tools.names)
         self._calls = Calls()
-        self._thinking = ""
+        self._thinking: list[str] = []
         self._thinking_key: str | None = None
         self._details: list[Any] = []
         self._refused = ""
@@ -73,7 +73,7 @@ class Turn:
             said = delta.get(key)
             if isinstance(said, str) and said and self._thinking_key in (None, key):
                 self._thinking_key = key
-                self._thinking += said
+                self._thinking.append(said)
                 yield ThinkingDelta(said)
                 break
         details = delta.get("reasoning_details")
@@ -87,7 +87,7 @@ class Turn:
     def message(self) -> tuple[Message, FrozenDict | None]:
         """The neutral message and the server's own form of it."""
         blocks: list[ContentBlock] = []
-        thinking = self._thinking or self._gate.thinking
+        thinking = "".join(self._thinking) or self._gate.thinking
         if thinking.strip():
             blocks.append(Thinking(thinking))
         text = self._gate.text + self._refused
@@ -115,7 +115,7 @@ class Turn:
             return Message(Role.ASSISTANT, tuple(blocks)), None
         native: dict[str, Any] = {"role": "assistant", "content": text or None}
         if self._thinking and self._thinking_key:
-            native[self._thinking_key] = self._thinking
+            native[self._thinking_key] = thinking
         if self._details:
             native["reasoning_details"] = self._details
         if sent:

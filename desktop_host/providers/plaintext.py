@@ -29,10 +29,20 @@ class TextGate:
         self._held = ""
         self._state = "start"
         self._thought = False
-        self.text = ""
-        self.thinking = ""
+        self._text: list[str] = []
+        self._thinking: list[str] = []
         self.calls: list[tuple[str, Any]] = []
         """Printed calls: name and arguments."""
+
+    @property
+    def text(self) -> str:
+        """The visible text so far."""
+        return "".join(self._text)
+
+    @property
+    def thinking(self) -> str:
+        """The thinking so far."""
+        return "".join(self._thinking)
 
     def take(self, piece: str) -> Iterator[TextDelta | ThinkingDelta]:
         """Add text; yields what is certain."""
@@ -45,7 +55,7 @@ class TextGate:
             elif self._state == "think":
                 before, moved = self._until(_THINK[1])
                 if before:
-                    self.thinking += before
+                    self._thinking.append(before)
                     yield ThinkingDelta(before)
                 if moved:
                     self._state, self._thought = "start", True
@@ -55,7 +65,7 @@ class TextGate:
                 else:
                     before, moved = self._until(_CALL[0])
                 if before:
-                    self.text += before
+                    self._text.append(before)
                     yield TextDelta(before)
                 if moved:
                     self._state = "call"
@@ -65,7 +75,7 @@ class TextGate:
                     moved, self._held, self._state = True, rest, "text"
                     if not self._call(body):
                         shown = f"{_CALL[0]}{body}{_CALL[1]}"
-                        self.text += shown
+                        self._text.append(shown)
                         yield TextDelta(shown)
 
     def finish(self) -> Iterator[TextDelta | ThinkingDelta]:
@@ -73,7 +83,7 @@ class TextGate:
         held, self._held = self._held, ""
         if self._state == "think":
             if held:
-                self.thinking += held
+                self._thinking.append(held)
                 yield ThinkingDelta(held)
             return
         if self._state in ("call", "start") and held.strip():
@@ -82,7 +92,7 @@ class TextGate:
                 return
             held = _CALL[0] + held if self._state == "call" else held
         if held:
-            self.text += held
+            self._text.append(held)
             yield TextDelta(held)
 
     def _begin(self) -> bool:

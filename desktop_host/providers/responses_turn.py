@@ -18,13 +18,18 @@ class Turn:
     def __init__(self, stops: tuple[str, ...]) -> None:
         self.cutter = StopCutter(stops)
         self.final: dict[str, Any] | None = None
-        self.text = ""
+        self._text: list[str] = []
         self._done: dict[int, Any] = {}
         self._named: dict[int, tuple[str, str]] = {}
 
+    @property
+    def text(self) -> str:
+        """All text that was shown."""
+        return "".join(self._text)
+
     def shown(self, text: str) -> TextDelta:
         """Text that is shown, and kept."""
-        self.text += text
+        self._text.append(text)
         return TextDelta(text)
 
     def take(self, event: dict[str, Any]) -> ModelEvent | None:

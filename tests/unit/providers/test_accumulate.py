@@ -144,3 +144,12 @@ def test_quote_tokens_are_taken_out_of_values():
     assert parse('{"a": ["<|\\"|>x<|\\"|>"]}', lenient=True) == ({"a": ["x"]}, None)
     assert parse('{"a": <|"|>x<|"|>}', lenient=True) == ({"a": "x"}, None)
     assert parse('{"a": <|"|>x<|"|>}')[1]
+
+
+def test_a_long_file_in_small_pieces_is_gathered_without_copying_it_each_time():
+    calls = Calls()
+    calls.take({"index": 0, "id": "a", "function": fn("write", '{"text":"')})
+    for _ in range(50_000):
+        calls.take({"index": 0, "function": fn(None, "lorem")})
+    calls.take({"index": 0, "function": fn(None, '"}')})
+    assert len(next(iter(calls)).arguments) == 250_011

@@ -156,14 +156,18 @@ async def test_a_429_over_the_wire_is_waited_for_and_answered():
         server.script(refusal, busy, reply("anthropic", Say("Hi.")))
         model = await catalog.open(ref_of("anthropic", server))
         seen: list[ModelEvent] = []
+        pauses: asyncio.Queue[RetryWaiting] = asyncio.Queue()
 
         async def read() -> None:
             async for event in model.stream(asked()):
                 seen.append(event)
+                if isinstance(event, RetryWaiting):
+                    pauses.put_nowait(event)
 
         task = asyncio.create_task(read())
         for _ in range(2):
-            await asyncio.wait_for(clock.wait_for_sleepers(turns=10_000_000), 30)
+            await asyncio.wait_for(pauses.get(), 30)
+            await clock.wait_for_sleepers()
             await clock.advance(60)
         await asyncio.wait_for(task, 30)
         assert len(server.posts) == 3
