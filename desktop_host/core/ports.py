@@ -43,7 +43,7 @@ class ToolSource(Protocol):
         """Start what this session needs and wait until each server is ready or has failed. Never raises for one."""
         ...
 
-    def tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
+    def session_tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
         """The tools now known, sorted by alias and name; disabled ones carry `enabled=False`."""
         ...
 

@@ -104,7 +104,7 @@ class SessionContext:
 
         Announces it where the tools have become others since, and takes them over once that was asked for.
         """
-        now = offered(self.parts.tools.tools(self.session, self.options.servers))
+        now = offered(self.parts.tools.session_tools(self.session, self.options.servers))
         if self.prefix is None:
             return await self._renew(now, self._system())
         change = self.table.difference(now)

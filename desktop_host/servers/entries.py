@@ -132,7 +132,7 @@ class _Entry:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def fault(self, reason: str, key: str, message: str, **params: str) -> UserFault:
+    def fault(self, reason: str, key: str, message: str, **params: Any) -> UserFault:
         place = f"server {self.name!r}" + (f", {key}" if key else "")
         return UserFault("bad_config", f"{place}: {message}", server=self.name, key=key, reason=reason, **params)
 

@@ -44,7 +44,7 @@ class FunctionTools:
     async def prepare(self, session: str, aliases: tuple[str, ...] | None, roots: tuple[str, ...]) -> None:
         await asyncio.sleep(0)
 
-    def tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
+    def session_tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
         return tuple(s for _, s in sorted(self.specs.items()) if aliases is None or s.server in aliases)
 
     def is_trusted(self, alias: str) -> bool:
