@@ -34,7 +34,7 @@ class _Parser(ArgumentParser):
     """A parser whose complaints are `usage` faults and whose option texts come from the locale."""
 
     def error(self, message: str) -> NoReturn:
-        raise UserFault("usage", message, verb=self.prog, usage=self.format_usage().strip())
+        raise UserFault("usage", message, verb=self.prog.partition(" ")[2], usage=self.format_usage().strip())
 
     def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
         action = super().add_argument(*names, **settings)

@@ -10,7 +10,7 @@ from desktop_host.cli.follow import Follower
 from desktop_host.cli.options import attachments, session_options
 from desktop_host.cli.render import JsonView, TextView
 from desktop_host.cli.signals import STOPPING, On
-from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.errors import HostError
 from desktop_host.core.sessions import TurnStatus, TurnStop
 from desktop_host.engine.host import Host, InputFile, Ticket, TurnResult, UserInput
 
@@ -22,7 +22,6 @@ _STOPS: dict[TurnStop, str] = {TurnStop.MAX_STEPS: "max_steps", TurnStop.BUDGET:
 async def chat(run: Run) -> int:
     """One turn a prompt, in a new or a given session."""
     ns = run.ns
-    _check(ns.prompt_word, ns.prompt)
     files = await asyncio.to_thread(attachments, ns.attach)
     if ns.session is not None:
         await run.host.history.row(ns.session)
@@ -57,16 +56,6 @@ async def resume(run: Run) -> int:
             return await turns.told(await run.host.resume(session))
     finally:
         await turns.close()
-
-
-def _check(word: str | None, prompts: list[str]) -> None:
-    said = [*([] if word is None else [word]), *prompts]
-    if not said:
-        raise UserFault("usage", "chat needs a PROMPT, --prompt TEXT, or - for standard input", reason="no_prompt")
-    if any(not text.strip() for text in said):
-        raise UserFault("usage", "a prompt is empty", reason="empty_prompt")
-    if said.count("-") > 1:
-        raise UserFault("usage", "standard input can be read once: one - is enough", reason="stdin_twice")
 
 
 class Turns:

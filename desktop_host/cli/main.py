@@ -111,10 +111,15 @@ def host_spec(ns: Namespace) -> HostSpec:
     """What to open for a verb. Where nobody watches, what no policy covers is refused.
 
     Raises:
-        UserFault: an answers file that cannot be read.
+        UserFault: words that do not fit together, or an answers file that cannot be read.
     """
-    from desktop_host.cli.options import expanded, read_answers
+    from desktop_host.cli.options import check_prompts, expanded, read_answers
+    from desktop_host.cli.server_add import check_server
 
+    if ns.verb == "chat":
+        check_prompts(ns)
+    elif (ns.verb, ns.action) == ("servers", "add"):
+        check_server(ns)
     if ns.verb is None:
         return HostSpec(expanded(ns.home), ns.profile)
     if not hasattr(ns, "mcp_config"):

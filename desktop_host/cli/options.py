@@ -62,6 +62,21 @@ def session_options(ns: Namespace, kept: SessionOptions | None = None) -> Sessio
     return replace(options, **{name: value for name, value in said.items() if value is not None})
 
 
+def check_prompts(ns: Namespace) -> None:
+    """Refuse a `chat` that says nothing.
+
+    Raises:
+        UserFault: `usage`.
+    """
+    said = [*([] if ns.prompt_word is None else [ns.prompt_word]), *ns.prompt]
+    if not said:
+        raise UserFault("usage", "chat needs a PROMPT, --prompt TEXT, or - for standard input", reason="no_prompt")
+    if any(not text.strip() for text in said):
+        raise UserFault("usage", "a prompt is empty", reason="empty_prompt")
+    if said.count("-") > 1:
+        raise UserFault("usage", "standard input can be read once: one - is enough", reason="stdin_twice")
+
+
 def _lasting(ref: str) -> str:
     """A script's REF with its whole path, so that the session goes on from any folder."""
     kind, colon, path = ref.partition(":")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from argparse import Namespace
+from urllib.parse import urlsplit
 
 from desktop_host.cli.context import Run, folder
 from desktop_host.core.errors import UserFault
@@ -19,7 +20,6 @@ async def add(run: Run) -> int:
     from desktop_host.cli.servers import told
 
     ns = run.ns
-    _check(ns)
     if any(config.name == ns.name for config in run.host.servers.configs()):
         raise UserFault("bad_config", f"a server of the name {ns.name!r} is there already", reason="name_taken",
                         server=ns.name)  # fmt: skip
@@ -43,8 +43,12 @@ async def add(run: Run) -> int:
     return 0
 
 
-def _check(ns: Namespace) -> None:
-    """Refuse words that do not fit together, before anything is read or kept."""
+def check_server(ns: Namespace) -> None:
+    """Refuse words that do not fit together, before anything is read or kept.
+
+    Raises:
+        UserFault: `usage`, or `bad_config` for a name that no server may have.
+    """
     if not ALIAS.fullmatch(ns.name) or ns.name == "host":
         raise UserFault(
             "bad_config", f"{ns.name!r} is no name for a server: 1 to 32 of a-z, 0-9 and -, and not host",
@@ -57,6 +61,8 @@ def _check(ns: Namespace) -> None:
         if "header" in options or ns.transport:
             raise UserFault("usage", "--header and --transport are for a URL, not for a command",
                             reason="not_for_command", options="--header, --transport")  # fmt: skip
+        if ns.scope == "call":
+            raise UserFault("usage", "--scope call is for Streamable HTTP", reason="scope_call")
         return
     if ns.url is None:
         raise UserFault("usage", "servers add needs a URL, or a command after --", reason="no_target")
@@ -66,7 +72,7 @@ def _check(ns: Namespace) -> None:
     if "env" in options or ns.cwd:
         raise UserFault("usage", "--env and --cwd are for a command, not for a URL", reason="not_for_url",
                         options="--env, --cwd")  # fmt: skip
-    if ns.scope == "call" and ns.transport == "sse":
+    if ns.scope == "call" and _is_sse(ns):
         raise UserFault("usage", "--scope call is for Streamable HTTP", reason="scope_call")
 
 
@@ -74,7 +80,15 @@ def _launch(ns: Namespace, values: dict[str, str]) -> Launch:
     if ns.command:
         cwd = None if ns.cwd is None else str(folder(ns.cwd, "--cwd"))
         return Stdio(ns.command[0], tuple(ns.command[1:]), FrozenDict(values), cwd)
-    return (Sse if ns.transport == "sse" else Http)(ns.url, FrozenDict(values))
+    return (Sse if _is_sse(ns) else Http)(ns.url, FrozenDict(values))
+
+
+def _is_sse(ns: Namespace) -> bool:
+    """By `--transport`; without it by the path, as in pasted configurations."""
+    if ns.transport is not None:
+        return bool(ns.transport == "sse")
+    path: str = urlsplit(ns.url).path
+    return path.rstrip("/").endswith("/sse")
 
 
 def _plain_secrets(run: Run, ns: Namespace, values: dict[str, str]) -> dict[str, str]:
