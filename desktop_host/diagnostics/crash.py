@@ -72,7 +72,8 @@ class CrashReports:
 
     def write(self, error: BaseException, where: str) -> Path | None:
         """Write a report; None where even that fails (a full disk): the log then has it alone."""
-        trace = "".join(traceback.format_exception(error))
+        # Clean already here: where no log is open, Python prints what is logged to standard error.
+        trace = self._redactor("".join(traceback.format_exception(error)))
         _log.critical("a bug %s\n%s", where, trace)
         text = (
             f"Desktop Host {desktop_host.__version__} · Python {platform.python_version()} · {platform.platform()}\n"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import logging.handlers
 import os
 import queue
+import sys
 from pathlib import Path
 from typing import IO, Any
 
+from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.diagnostics.redaction import Redactor
 
 FILE = "host.log"
@@ -36,11 +39,19 @@ class _Redacting(logging.Formatter):
 class _PrivateFile(logging.handlers.RotatingFileHandler):
     """Files that only their owner can read."""
 
+    failed = False
+
     def _open(self) -> IO[Any]:  # type: ignore[override]
         return open(
             self.baseFilename, self.mode, encoding="utf-8", errors="backslashreplace",
             opener=lambda path, flags: os.open(path, flags, 0o600),
         )  # fmt: skip
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk ends the log, not the program. Python's own way would print the record, secrets and all."""
+        if not self.failed:
+            self.failed = True
+            print(f"{self.baseFilename} cannot be written: {sys.exc_info()[1]}", file=sys.stderr)
 
 
 class Logs:
@@ -86,9 +97,17 @@ def start_logging(folder: Path, level: int | str = logging.INFO, *, redactor: Re
         redactor: what to leave out; None: a new one that knows the common forms of keys.
 
     Raises:
-        OSError: the file cannot be made.
+        KnownFault: `disk_full` or `database_error`, the file cannot be made.
+        UserFault: `usage`, there is no such level.
     """
+    number = level if isinstance(level, int) else logging.getLevelNamesMapping().get(level.upper())
+    if number is None:
+        raise UserFault("usage", f"there is no log level {level!r}", value=str(level), reason="log_level")
     logs = folder / "logs"
-    logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-    number = level if isinstance(level, int) else logging.getLevelNamesMapping()[level.upper()]
-    return Logs(logs, redactor or Redactor(), number)
+    try:
+        logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Logs(logs, redactor or Redactor(), number)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise KnownFault("disk_full", f"there is no room for {logs}", path=str(logs), free_bytes=None) from error
+        raise KnownFault("database_error", f"{logs}: {error}", reason="not_writable", path=str(logs)) from error

@@ -63,6 +63,8 @@ class Redactor:
                 begun.add(re.escape(text[:_BEGUN]) + _WORD + "*")
                 forms.add(text[-_BEGUN:])
         with self._turn:
+            if forms <= self._forms and begun <= self._begun:
+                return
             self._forms |= forms
             self._begun |= begun
             # The longest first, so that nothing stays of a secret that contains another.
