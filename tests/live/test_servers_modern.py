@@ -77,7 +77,7 @@ async def test_both_eras_ask_show_progress_read_and_prompt(
         assert text(await s.call("modern", "summarise", what="y")) == "[fake-model] a summary"
         assert isinstance(s.reviewer.asked[-1][1], SamplingRequest)
         told: list[Progress] = []
-        spec = next(t for t in s.servers.tools("s1") if t.name == "steps")
+        spec = next(t for t in s.servers.session_tools("s1") if t.name == "steps")
         outcome = await s.servers.call("s1", "c", spec, freeze({"n": 2}), ALLOW, told.append)
         assert (text(outcome), [p.message for p in told]) == ("done", ["step 1", "step 2"])
         assert (await s.servers.read_resource("modern", "modern://a")).content[0].text == "aaa"  # type: ignore[union-attr]
