@@ -148,8 +148,8 @@ async def _in_daemon(ask: Callable[[], T]) -> T | None:
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, value)
 
-    _start(run)
     with _terminal_kept():
+        _start(run)
         return await answer
 
 

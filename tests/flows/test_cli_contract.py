@@ -304,7 +304,7 @@ def test_a_server_is_tested_with_all_figures(stocked):
     code, (test,) = stocked.json("servers", "test", "small")
     assert code == 0
     assert (test["ok"], test["era"], test["server"]) == (True, "2025-06-18", {"name": "small", "version": "1.2"})
-    assert (test["tools"], test["resources"], test["prompts"], test["error"]) == (9, 2, 1, None)
+    assert (test["tools"], test["resources"], test["prompts"], test["error"]) == (9, 3, 1, None)
     assert test["connect_ms"] > 0
     assert test.keys() == {"name", "ok", "era", "server", "capabilities", "tools", "resources", "prompts",
                            "connect_ms", "list_ms", "error"}  # fmt: skip
