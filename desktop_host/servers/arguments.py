@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import re
 from typing import Any
 
 from desktop_host.core.tools import ToolSpec
@@ -33,7 +34,7 @@ class ArgumentCheck:
 
         try:
             errors = sorted(validator.iter_errors(thaw(arguments)), key=lambda e: list(map(str, e.absolute_path)))
-        except (Unresolvable, RecursionError):
+        except (Unresolvable, RecursionError, re.error):
             return None
         if not errors:
             return None

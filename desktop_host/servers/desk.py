@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
@@ -30,10 +28,6 @@ from desktop_host.servers.pool import Pool
 
 if TYPE_CHECKING:
     from desktop_host.servers.connection import Connection
-
-
-async def _calls() -> ModuleType:
-    return await asyncio.to_thread(importlib.import_module, "desktop_host.servers.calls")
 
 
 class Desk:
@@ -67,7 +61,7 @@ class Desk:
         progress: Callable[[Progress], None] | None,
     ) -> ToolOutcome:
         """Check the arguments and run one call; everything that goes wrong is an outcome."""
-        calls = await _calls()
+        calls = await sdk("calls")
         keeper = self._pool.keeper(config, session)
         try:
             if keeper.connection is None and config.scope is not ServerScope.CALL:
@@ -223,7 +217,7 @@ class Desk:
     async def _ask(
         self, config: ServerConfig, what: str, send: Callable[[Connection], Awaitable[Any]]
     ) -> dict[str, Any]:
-        calls = await _calls()
+        calls = await sdk("calls")
 
         async def work(connection: Connection) -> dict[str, Any]:
             whole: dict[str, Any] = await calls.ask(connection, what, send)

@@ -37,9 +37,15 @@ PATIENCE_S = 10.0
 """How long a call waits for a server that is on its way back."""
 
 
-async def sdk() -> ModuleType:
-    """Our connecting module, and with it the MCP SDK (1 s and more the first time): imported in a thread."""
-    return await asyncio.to_thread(importlib.import_module, "desktop_host.servers.negotiation")
+_loaded: dict[str, ModuleType] = {}
+"""Modules whose import has finished; `sys.modules` would show them half made while a thread imports them."""
+
+
+async def sdk(part: str = "negotiation") -> ModuleType:
+    """A module of this room that imports the MCP SDK (1 s and more the first time): imported in a thread."""
+    if part not in _loaded:
+        _loaded[part] = await asyncio.to_thread(importlib.import_module, f"desktop_host.servers.{part}")
+    return _loaded[part]
 
 
 class Keeper:
