@@ -74,6 +74,8 @@ class AnthropicModel(WireModel):
         yield from super().notices(request, tools)
         if request.temperature is not None and not self._compat:
             yield notice("temperature_dropped", model=self.model)
+        if request.effort and not self._takes_effort():
+            yield notice("param_dropped", param="effort")
 
     def body(self, request: ModelRequest, tools: WireTools, draft: Draft) -> dict[str, Any]:
         family = self._family
@@ -91,7 +93,7 @@ class AnthropicModel(WireModel):
             if self._binds():
                 body["thinking"]["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
         effort = request.effort or ("low" if request.purpose in _QUIET and family and family.adaptive else None)
-        if effort and (family is None or family.effort) and not self._compat:
+        if effort and self._takes_effort():
             body["output_config"] = {"effort": effort}
         stops = [stop for stop in request.stop if stop.strip()]
         if stops:
@@ -156,6 +158,9 @@ class AnthropicModel(WireModel):
         yield {"type": "message_delta", "delta": whole, "usage": whole.get("usage")}
         yield {"type": "message_stop"}
 
+    def _takes_effort(self) -> bool:
+        return not self._compat and (self._family is None or self._family.effort)
+
     def _can_force(self) -> bool:
         return self._family is None or self._family.forced_tools
 
@@ -192,7 +197,9 @@ class AnthropicModel(WireModel):
             if data is not None:
                 drop = draft.strip_thinking
                 return [
-                    b for b in data if not (drop and b.get("type") in _THINKING) and (self._compat or not _unsigned(b))
+                    self._with_id(block)
+                    for block in data
+                    if not (drop and block.get("type") in _THINKING) and (self._compat or not _unsigned(block))
                 ]
         out: list[Any] = []
         for block in message.blocks:
@@ -229,6 +236,11 @@ class AnthropicModel(WireModel):
                 case FilePart(name=name):
                     out.append({"type": "text", "text": f"[{name}: the model takes no PDF]"})
         return out
+
+    def _with_id(self, block: Any) -> Any:
+        if block.get("type") != "tool_use" or self._id(block["id"]) == block["id"]:
+            return block
+        return {**block, "id": self._id(block["id"])}
 
     def _id(self, call_id: str) -> str:
         """Ids of other vendors may hold characters that this one refuses; its own never do."""

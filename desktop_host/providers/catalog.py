@@ -134,14 +134,14 @@ class Models:
         return connection, place
 
     async def _vendor(
-        self, wire: str, base_url: str, vendor: str, builtin: Sequence[tuple[str, str]], refresh: bool
+        self, wire: str, base_url: str, vendor: str, builtin: Sequence[tuple[str, str, int | None]], refresh: bool
     ) -> Sequence[ModelEntry]:
         named = Remote(wire, base_url, "", (vendor,))
         ready = await self._keys.has(named)
         reason = None if ready else "no_key"
         if refresh and ready:
             reason = await self._refresh(named) or reason
-        rows = self._lists.get((wire, base_url)) or [Row(model, title) for model, title in builtin]
+        rows = self._lists.get((wire, base_url)) or [Row(*row) for row in builtin]
         return listing.entries(rows, f"{vendor}/", vendor, ready=reason is None, reason=reason)
 
     async def _endpoint(self, endpoint: Endpoint, refresh: bool) -> Sequence[ModelEntry]:

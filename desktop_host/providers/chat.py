@@ -76,7 +76,7 @@ class ChatCompletionsModel(WireModel):
         return body
 
     def history(self, request: ModelRequest, tools: WireTools, draft: Draft) -> str:
-        variant = (draft.strip_thinking, draft.no_images, tuple(sorted(tools.renames)))
+        variant = (draft.strip_thinking, draft.no_images, self.quirks.echo, tuple(sorted(tools.renames)))
         text = self.fragments.join(
             request.conversation, variant, repaired(request.messages),
             lambda message: self._render(message, tools, draft),
@@ -176,7 +176,7 @@ class ChatCompletionsModel(WireModel):
             ids = [call["id"] for call in native.data.get("tool_calls") or ()]
             data = self.replay(message, ids)
             if data is not None:
-                return {k: v for k, v in data.items() if self._echoes(k, data, draft)}
+                return {k: v for k, v in data.items() if k not in _REASONING or self._echoes(data, draft)}
         text = "".join(b.text for b in message.blocks if isinstance(b, Text))
         calls = [
             {
@@ -194,11 +194,11 @@ class ChatCompletionsModel(WireModel):
             said["tool_calls"] = calls
         return said
 
-    def _echoes(self, key: str, data: FrozenDict, draft: Draft) -> bool:
-        """Reasoning text goes back with calls, where some servers demand it; a refusal turns that round."""
-        if key not in _REASONING:
-            return True
-        return bool(data.get("tool_calls")) != draft.strip_thinking
+    def _echoes(self, data: FrozenDict, draft: Draft) -> bool:
+        """Reasoning text goes back with calls, where some servers demand it, unless a refusal taught otherwise."""
+        if self.quirks.echo is not None:
+            return self.quirks.echo == "all"
+        return bool(data.get("tool_calls")) and not draft.strip_thinking
 
 
 def _image(part: ImagePart) -> dict[str, Any]:

@@ -245,27 +245,30 @@ def from_exception(where: Where, error: Exception, *, streaming: bool = False) -
     links = list(chain(error))
     names = [type(link).__name__ for link in links]
     detail = where.clean(next((str(link) for link in reversed(links) if str(link)), names[0]))
-    params = where.params() | {"detail": detail}
+    params = where.params()
 
-    def fault(code: str, reason: str, retryable: bool = False) -> ModelFault:
-        return ModelFault(code, detail, retryable=retryable, reason=reason, **params)
+    def fault(code: str, reason: str, said: str, retryable: bool = False) -> ModelFault:
+        return ModelFault(code, said, retryable=retryable, reason=reason, detail=detail, **params)
 
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in links):
-        return fault("tls", "certificate")
+        return fault("tls", "certificate", f"the certificate of {where.host} is not trusted: {detail}")
     if any(isinstance(link, ssl.SSLError) for link in links):
-        return fault("tls", "handshake")
-    if "ProxyError" in names or any(isinstance(link, ImportError) for link in links):
-        return fault("proxy", "socks" if any(isinstance(link, ImportError) for link in links) else "refused")
+        return fault("tls", "handshake", detail)
+    if any(isinstance(link, ImportError) for link in links):
+        return fault("proxy", "socks", detail)
+    if "ProxyError" in names:
+        return fault("proxy", "refused", detail)
     if "UnsupportedProtocol" in names or "InvalidURL" in names or "LocalProtocolError" in names:
-        return fault("protocol_error", "bad_address")
+        return fault("protocol_error", "bad_address", detail)
     if "RemoteProtocolError" in names or "ReadError" in names:
-        return fault("stream_truncated" if streaming else "network", "cut", True)
+        said = f"the connection to {where.host} broke off"
+        return fault("stream_truncated" if streaming else "network", "cut", said, True)
     if any("Timeout" in name for name in names):
-        return fault("network", "timeout", True)
+        return fault("network", "timeout", f"{where.host} did not answer in time", True)
     if any(isinstance(link, ConnectionRefusedError) for link in links):
-        return fault("network", "refused", True)
+        return fault("network", "refused", f"nothing answers at {where.host}", True)
     if any(isinstance(link, OSError) for link in links) or any(
         name.endswith(("ConnectError", "TransportError", "NetworkError", "WriteError")) for name in names
     ):
-        return fault("network", "unreachable", True)
+        return fault("network", "unreachable", detail, True)
     raise error

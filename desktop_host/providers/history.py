@@ -28,7 +28,7 @@ def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
             said = message if message.native is not None else _without_blank(message)
             if said.native is None and all(isinstance(block, Thinking) for block in said.blocks):
                 continue
-            if out and out[-1].role is Role.ASSISTANT:
+            if out and out[-1].role is Role.ASSISTANT and out[-1].native is None and said.native is None:
                 out[-1] = Message(Role.ASSISTANT, out[-1].blocks + said.blocks)
             else:
                 out.append(said)

@@ -9,22 +9,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-ANTHROPIC = (
-    ("claude-opus-5-5", "Claude Opus 5.5"),
-    ("claude-sonnet-5-5", "Claude Sonnet 5.5"),
-    ("claude-haiku-5-5", "Claude Haiku 5.5"),
-    ("claude-fable-5-2", "Claude Fable 5.2"),
-    ("claude-opus-5", "Claude Opus 5"),
-    ("claude-sonnet-5", "Claude Sonnet 5"),
-    ("claude-haiku-4-5", "Claude Haiku 4.5"),
+ANTHROPIC: tuple[tuple[str, str, int | None], ...] = (
+    ("claude-opus-5-5", "Claude Opus 5.5", 1_000_000),
+    ("claude-sonnet-5-5", "Claude Sonnet 5.5", 1_000_000),
+    ("claude-haiku-5-5", "Claude Haiku 5.5", 1_000_000),
+    ("claude-fable-5-2", "Claude Fable 5.2", 1_000_000),
+    ("claude-opus-5", "Claude Opus 5", 1_000_000),
+    ("claude-sonnet-5", "Claude Sonnet 5", 1_000_000),
+    ("claude-haiku-4-5", "Claude Haiku 4.5", 200_000),
 )
-OPENAI = (
-    ("gpt-6.2-sol", "GPT-6.2 Sol"),
-    ("gpt-6-luna", "GPT-6 Luna"),
-    ("gpt-5.6-sol", "GPT-5.6 Sol"),
-    ("gpt-5.6-terra", "GPT-5.6 Terra"),
-    ("gpt-5.6-luna", "GPT-5.6 Luna"),
-    ("gpt-5.4-mini", "GPT-5.4 mini"),
+"""Name, title, and context window in tokens as the price table has it; the same for OpenAI."""
+OPENAI: tuple[tuple[str, str, int | None], ...] = (
+    ("gpt-6.2-sol", "GPT-6.2 Sol", None),
+    ("gpt-6-luna", "GPT-6 Luna", 1_050_000),
+    ("gpt-5.6-sol", "GPT-5.6 Sol", 1_050_000),
+    ("gpt-5.6-terra", "GPT-5.6 Terra", 1_050_000),
+    ("gpt-5.6-luna", "GPT-5.6 Luna", 1_050_000),
+    ("gpt-5.4-mini", "GPT-5.4 mini", 400_000),
 )
 ASSUMED_WINDOW = 128_000
 """Context window where nobody says; shown as assumed."""

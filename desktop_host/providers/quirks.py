@@ -33,6 +33,7 @@ _LIMIT_MODEL = re.compile(r"max_(?:completion_|output_)?tokens[^0-9]*(\d+)\D+?(\
 _FIXABLE = (400, 404, 413, 415, 422, 500)
 _IMAGE = re.compile(r"\bimage(?:_url|_dimensions_too_large|s)?\b|vision|multimodal", re.I)
 _UNSUPPORTED = re.compile(r"support|unknown variant|multimodal|vision|mmproj", re.I)
+_DEMANDED = re.compile(r"passed back|missing|required|must (?:include|contain|be)", re.I)
 _NO_TOOLS = re.compile(r"does not support (?:tools|function)|enable-auto-tool-choice|tool use is not supported", re.I)
 
 
@@ -47,6 +48,8 @@ class Quirks:
     max_tokens: int | None = None
     no_images: bool = False
     no_tools: bool = False
+    echo: str | None = None
+    """Whether reasoning text goes back: `all`, `none`, or with calls alone (None)."""
 
 
 @dataclass(slots=True)
@@ -86,7 +89,7 @@ def repair(fault: ModelFault, quirks: Quirks, draft: Draft, tools: WireTools) ->
         case "bad_tool_schema":
             return _drop_tool(text, param, fault, quirks, tools)
         case "thinking_binding" | "bad_history":
-            return _strip(fault.code, draft)
+            return _echo(text, quirks) or _strip(fault.code, draft)
         case "context_overflow":
             return _lower(text, draft)
         case "protocol_error" if fault.params.get("status") in (400, 422):
@@ -151,6 +154,14 @@ def _drop_tool(text: str, param: str, fault: ModelFault, quirks: Quirks, tools: 
         quirks.reduced = True
         return Step("reduced")
     return None
+
+
+def _echo(text: str, quirks: Quirks) -> Step | None:
+    """Some servers demand the reasoning of earlier turns, others refuse it."""
+    if "reasoning_content" not in text or quirks.echo is not None:
+        return None
+    quirks.echo = "all" if _DEMANDED.search(text) else "none"
+    return Step("echo")
 
 
 def _strip(code: str, draft: Draft) -> Step | None:

@@ -65,14 +65,14 @@ class ResponsesModel(WireModel):
             body["instructions"] = request.system
         if request.conversation:
             body["prompt_cache_key"] = request.conversation[:64]
+        effort = request.effort or ("low" if request.purpose in _QUIET and self._reasons else None)
         if self._reasons:
             body["include"] = ["reasoning.encrypted_content"]
             body["reasoning"] = {"summary": "auto"}
-            effort = request.effort or ("low" if request.purpose in _QUIET else None)
-            if effort:
-                body["reasoning"]["effort"] = effort
         elif request.temperature is not None:
             body["temperature"] = request.temperature
+        if effort:
+            body.setdefault("reasoning", {})["effort"] = effort
         most = draft.max_tokens or request.max_tokens or self.quirks.max_tokens
         if most:
             body["max_output_tokens"] = max(MIN_OUTPUT, min(most, self.quirks.max_tokens or most))

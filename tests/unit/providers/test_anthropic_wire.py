@@ -136,6 +136,7 @@ async def test_thinking_without_a_signature_is_never_sent_back():
 
 
 async def test_tool_results_come_first_with_errors_marked():
+    """Hazards H88 (order) and H89: an error is given to the model, which may try otherwise."""
     said = Message(Role.ASSISTANT, (ToolCall("a", "echo__say"), ToolCall("b", "echo__say")))
     results = user("and now?", ToolResult("b", (Text("boom"),), Outcome.ERROR), ToolResult("a", (Text("1"),)))
     async with ModelServer() as server, models() as catalog:

@@ -133,6 +133,7 @@ async def test_reasoning_details_come_back_verbatim():
 
 
 async def test_images_of_results_follow_in_one_user_message_after_all_results():
+    """Hazard J104: a tool message must answer the call right before it. Public bug 9router#2122: base64 as text."""
     said = Message(Role.ASSISTANT, (ToolCall("a", "echo__say"), ToolCall("b", "echo__say")))
     results = user(
         ToolResult("a", (Text("first"), Image(PNG, "image/png"))), ToolResult("b", (Text("no"),), Outcome.ERROR)

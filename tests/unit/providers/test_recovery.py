@@ -19,9 +19,9 @@ from desktop_host.core.messages import Image, Message, Role, Text, Thinking, Too
 from desktop_host.core.models import ModelNotice
 from desktop_host.core.settings import Network, Settings
 from tests.contract.chat_model_contract import ECHO, asked, collect, end_of
-from tests.fakes.model_server import ModelServer, Reply, answer
+from tests.fakes.model_server import ModelServer, Reply, answer, sse
 from tests.fakes.remote import models, ref_of, sent
-from tests.fakes.wires import WIRES, Say, reply
+from tests.fakes.wires import WIRES, Say, anthropic_events, reply
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -173,3 +173,71 @@ async def test_requests_are_not_written_into_the_log(caplog):
             await collect(await catalog.open(ref_of(wire, server)), asked("a private question"))
     assert "private" not in caplog.text
     assert "the-secret-key" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "echoed"),
+    [("Missing `reasoning_content` field in the assistant message", [True, True]),
+     ("reasoning_content: Extra inputs are not permitted", [False, False])],
+)  # fmt: skip
+async def test_whether_reasoning_goes_back_is_learned_of_the_server(text, echoed):
+    calls = (("c1", ECHO.wire_name, {"text": "x"}),)
+    async with ModelServer() as server, models() as catalog:
+        server.script(
+            reply("compat", Say(thinking="I need it.", calls=calls)), reply("compat", Say("x.", thinking="Easy.")),
+            refusal(text), reply("compat", Say("Bye.")),
+        )  # fmt: skip
+        model = await catalog.open(ref_of("compat", server))
+        first = end_of(await collect(model, asked(tools=(ECHO,)))).message
+        results = user(ToolResult("c1", (Text("x"),)))
+        second = end_of(await collect(model, asked("hello", first, results, tools=(ECHO,)))).message
+        await collect(model, asked("hello", first, results, second, user("bye"), tools=(ECHO,)))
+        messages = sent(server)["messages"]
+    assert ["reasoning_content" in m for m in messages if m["role"] == "assistant"] == echoed
+
+
+async def test_a_paused_turn_goes_on_from_its_own_blocks():
+    """`pause_turn`: the assistant's content goes back unchanged and is continued."""
+    server_block = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"q": "x"}}
+    paused = anthropic_events(Say(thinking="Hm.", stop="pause_turn"))
+    paused[-2:-2] = [
+        {"type": "content_block_start", "index": 1, "content_block": server_block},
+        {"type": "content_block_stop", "index": 1},
+    ]
+    async with ModelServer() as server, models() as catalog:
+        server.script(sse(paused), reply("anthropic", Say("Found.", thinking="So.")), reply("anthropic", Say("Bye.")))
+        model = await catalog.open(ref_of("anthropic", server, "claude-opus-5-5"))
+        first = end_of(await collect(model, asked())).message
+        second = end_of(await collect(model, asked("hello", first))).message
+        await collect(model, asked("hello", first, second, user("bye")))
+        bodies = [sent(server, n)["messages"] for n in range(3)]
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "sig=="}
+    assert bodies[1][1:] == [{"role": "assistant", "content": [thought, server_block]}]
+    assert [m["role"] for m in bodies[2]] == ["user", "assistant", "assistant", "user"]
+    assert bodies[2][1]["content"] == [thought, server_block]
+    assert bodies[2][2]["content"][0]["thinking"] == "So."
+
+
+async def test_odd_ids_of_a_gateway_match_on_both_sides():
+    said = (("functions.say:0", ECHO.wire_name, {"text": "x"}),)
+    async with ModelServer() as server, models() as catalog:
+        server.script(reply("anthropic", Say(calls=said)), reply("anthropic", Say("ok")))
+        model = await catalog.open(ref_of("anthropic", server))
+        first = end_of(await collect(model, asked(tools=(ECHO,)))).message
+        assert first.calls[0].id == "functions.say:0"
+        await collect(model, asked("q", first, user(ToolResult("functions.say:0", (Text("x"),))), tools=(ECHO,)))
+        messages = sent(server)["messages"]
+    assert messages[1]["content"][0]["id"] == messages[2]["content"][0]["tool_use_id"] == "functions_say_0"
+
+
+@pytest.mark.parametrize(
+    ("wire", "model", "notices"),
+    [("anthropic", "claude-haiku-4-5", ["param_dropped"]), ("anthropic", "claude-opus-5-5", []),
+     ("anthropic-compat", "x", ["param_dropped"]), ("responses", "gpt-oss", []), ("compat", "qwen3", [])],
+)  # fmt: skip
+async def test_an_effort_is_sent_or_said_to_be_left_out(wire, model, notices):
+    async with ModelServer() as server, models() as catalog:
+        server.script(reply(wire, Say("ok")))
+        seen = await collect(await catalog.open(ref_of(wire, server, model)), asked(effort="high"))
+        assert ("high" in json.dumps(sent(server))) is not bool(notices)
+    assert [e.code for e in seen if isinstance(e, ModelNotice)] == notices

@@ -152,6 +152,12 @@ def test_the_original_is_never_changed():
     assert json.dumps(original) == before
 
 
+def test_an_output_schema_is_no_part_of_what_is_sent():
+    """Hazard G76: an `outputSchema` without `type` lost nineteen tools."""
+    odd = replace(spec({}), output_schema=freeze({"anyOf": [{"type": "string"}]}))
+    assert "anyOf" not in Workshop(PROFILE).tools((odd,)).text
+
+
 @pytest.mark.parametrize("description", ["", None])
 def test_a_missing_description_harms_nothing(description):
     """Hazard F71: `description: null` was a ValidationError."""
@@ -160,7 +166,7 @@ def test_a_missing_description_harms_nothing(description):
 
 
 def test_names_on_the_wire_fit_every_vendor():
-    """Hazards F64 (over 64 characters) and F65 (dots and slashes)."""
+    """Hazards F64 (over 64 characters), F65 (dots and slashes) and F67 (blanks)."""
     specs = tuple(
         spec({}, "chrome-devtools-mcp-plugin", name)
         for name in ("get_console_message_with_a_very_long_name_indeed_it_is", "admin.tools.list", "user/update", "a b")
