@@ -43,16 +43,22 @@ class CrashReports:
     def install(self) -> None:
         """Take over the hooks of the interpreter, and let a hard crash (a signal) leave its stacks in a file."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._before is not None:
+            return
         self._before = (sys.excepthook, threading.excepthook)
         sys.excepthook = self._on_main
         threading.excepthook = self._on_thread
-        self._faults = (self.folder / f"fault-{os.getpid()}.txt").open("wb")
-        faulthandler.enable(self._faults)
+        if not faulthandler.is_enabled():
+            self._faults = (self.folder / f"fault-{os.getpid()}.txt").open("wb")
+            faulthandler.enable(self._faults)
 
     def remove(self) -> None:
-        """Give the hooks back."""
+        """Give the hooks back, unless somebody else has taken them over meanwhile."""
         if self._before is not None:
-            sys.excepthook, threading.excepthook = self._before
+            if sys.excepthook == self._on_main:
+                sys.excepthook = self._before[0]
+            if threading.excepthook == self._on_thread:
+                threading.excepthook = self._before[1]
             self._before = None
         if self._faults is not None:
             faulthandler.disable()

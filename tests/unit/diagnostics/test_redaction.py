@@ -122,7 +122,7 @@ def test_a_megabyte_is_cleaned_in_a_moment() -> None:
     ):
         began = time.monotonic()
         redactor(line)
-        assert time.monotonic() - began < 5, line[:10]
+        assert time.monotonic() - began < 10, line[:10]
 
 
 @pytest.fixture

@@ -137,9 +137,9 @@ async def test_a_locked_keyring_is_to_be_unlocked_not_gone_around(ring: MemoryKe
 
 
 async def test_a_keyring_that_does_not_answer_costs_the_limit_once(ring: MemoryKeyring, tmp_path: Path) -> None:
-    vault = await open_vault("u", tmp_path, environ={}, limit_s=0.2)
+    vault = await open_vault("u", tmp_path, environ={})
     await vault.put("k", SECRET)
-    fresh = await open_vault("u", tmp_path, environ={}, limit_s=0.2)
+    fresh = await open_vault("u", tmp_path, environ={}, limit_s=1.0)
     ring.answers.clear()
     results = await asyncio.gather(*(fresh.get("k") for _ in range(3)), return_exceptions=True)
     assert [getattr(r, "code", None) for r in results] == ["vault_locked"] * 3
@@ -149,7 +149,7 @@ async def test_a_keyring_that_does_not_answer_costs_the_limit_once(ring: MemoryK
 
 
 async def test_the_loop_runs_on_while_the_keyring_hangs(ring: MemoryKeyring, tmp_path: Path) -> None:
-    vault = await open_vault("u", tmp_path, environ={}, limit_s=0.3)
+    vault = await open_vault("u", tmp_path, environ={}, limit_s=1.0)
     ring.answers.clear()
     hanging = asyncio.create_task(vault.probe())
     ticks = 0

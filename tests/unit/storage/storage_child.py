@@ -63,10 +63,25 @@ async def fill(storage: Storage, number: int) -> None:
     say(await storage.problem())
 
 
+async def crowd(storage: Storage, number: int) -> None:
+    """Append 100 events to a session of our own while others do the same."""
+    name = f"s{number}"
+    await storage.history.create(name, "", SessionOptions())
+    await storage.history.lease(name)
+    for seq in range(1, 101):
+        await storage.history.append([Stamped(seq, float(seq), name, 1, UserSaid("the same big text " * 1000))])
+        if seq % 10 == 0:
+            await storage.history.rows()
+    for extra in range(5):
+        await storage.history.create(f"{name}-{extra}", "", SessionOptions())
+        await storage.history.append([Stamped(1, 1.0, f"{name}-{extra}", 1, UserSaid("the same big text " * 1000))])
+        await storage.history.delete(f"{name}-{extra}")
+
+
 async def main() -> None:
     verb, folder, number = sys.argv[1], Path(sys.argv[2]), int((*sys.argv, "0")[3])
     async with open_storage(folder) as storage:
-        await {"append": append, "hold": hold, "fill": fill}[verb](storage, number)
+        await {"append": append, "hold": hold, "fill": fill, "crowd": crowd}[verb](storage, number)
 
 
 if __name__ == "__main__":

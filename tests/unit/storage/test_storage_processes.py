@@ -144,3 +144,16 @@ def test_a_full_disk_is_named_and_the_journal_stays_whole(small_disk: Path) -> N
     out, err = process.communicate(timeout=60)
     assert out.split()[:2] == ["disk_full", "whole"], err
     assert out.split()[2] == "disk_full", err
+
+
+async def test_several_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    """Decision 19. All write the same big text, so the deletions of one must not take the files of another."""
+    crowd = [child("crowd", tmp_path, n) for n in range(3)]
+    for process in crowd:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    async with open_storage(tmp_path) as storage:
+        for n in range(3):
+            assert len(await storage.history.read(f"s{n}")) == 100
+        assert len(await storage.history.rows()) == 3
+        assert await storage.problem() is None
