@@ -173,7 +173,7 @@ async def _import(run: Run) -> int:
                         reason="name_taken", server=", ".join(clash), file=name)  # fmt: skip
     for server in found:
         for warning in server.warnings:
-            key = f"warning.{warning}"
+            key = f"server.warning.{warning}"
             run.out.note(f"{server.config.name}: {tr(key) if current().has(key) else warning.replace('_', ' ')}")
         config = await run.host.servers.add(server.config, server.secrets)
         told(run, config.name)

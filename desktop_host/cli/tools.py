@@ -19,7 +19,7 @@ from desktop_host.core.messages import EmbeddedResource, Message, Outcome
 from desktop_host.core.servers import ServerState
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import thaw
-from desktop_host.i18n import tr
+from desktop_host.i18n import current, tr
 
 REFUSED = ("refuse", "policy")
 
@@ -56,10 +56,16 @@ async def _list(run: Run) -> int:
             continue
         for spec in servers.tools(name):
             run.out.item(tool_object(spec))
-            mark = "" if spec.enabled and not spec.problem else f" [{spec.problem or tr('cli.state.disabled')}]"
+            mark = "" if spec.enabled and not spec.problem else f" [{_why(spec)}]"
             rows.append([spec.full_name, str(spec.tokens), clipped(spec.description or spec.display_name, 80) + mark])
     run.out.table(rows)
     return 0
+
+
+def _why(spec: ToolSpec) -> str:
+    """For people: what is the matter with a tool."""
+    key = f"tool.problem.{spec.problem}"
+    return tr(key) if spec.problem and current().has(key) else spec.problem or tr("cli.state.disabled")
 
 
 async def _started(run: Run, name: str) -> None:
