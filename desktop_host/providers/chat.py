@@ -6,6 +6,7 @@ OpenAI's own models are not reached this way: they refuse tools with reasoning o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -77,11 +78,16 @@ class ChatCompletionsModel(WireModel):
 
     def history(self, request: ModelRequest, tools: WireTools, draft: Draft) -> str:
         variant = (draft.strip_thinking, draft.no_images, self.quirks.echo, tuple(sorted(tools.renames)))
+        messages = repaired(request.messages)
+        folded = self.quirks.no_system and bool(request.system.strip()) and bool(messages)
+        if folded:
+            first_said = replace(messages[0], blocks=(Text(request.system), *messages[0].blocks))
+            messages = (first_said, *messages[1:])
         text = self.fragments.join(
-            request.conversation, variant, repaired(request.messages),
+            request.conversation, variant, messages,
             lambda message: self._render(message, tools, draft),
         )  # fmt: skip
-        if not request.system.strip():
+        if folded or not request.system.strip():
             return text
         first = encode({"role": "system", "content": request.system})
         return f"[{first}{',' if len(text) > 2 else ''}{text[1:]}"
@@ -139,8 +145,8 @@ class ChatCompletionsModel(WireModel):
             else:
                 rest.append(block)
         content = shown + self._content(parts_of(rest), draft)
-        if len(content) == 1 and content[0]["type"] == "text":
-            out.append({"role": "user", "content": content[0]["text"]})
+        if content and all(part["type"] == "text" for part in content):
+            out.append({"role": "user", "content": "\n\n".join(part["text"] for part in content)})
         elif content:
             out.append({"role": "user", "content": content})
         return out

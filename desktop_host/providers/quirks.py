@@ -33,6 +33,10 @@ _LIMIT_MODEL = re.compile(r"max_(?:completion_|output_)?tokens[^0-9]*(\d+)\D+?(\
 _FIXABLE = (400, 404, 413, 415, 422, 500)
 _IMAGE = re.compile(r"\bimage(?:_url|_dimensions_too_large|s)?\b|vision|multimodal", re.I)
 _UNSUPPORTED = re.compile(r"support|unknown variant|multimodal|vision|mmproj", re.I)
+_NO_SYSTEM = re.compile(
+    r"system role not supported|system role is not|does not support (?:the )?system|system messages? (?:is|are) not",
+    re.I,
+)
 _DEMANDED = re.compile(r"passed back|missing|required|must (?:include|contain|be)", re.I)
 _NO_TOOLS = re.compile(r"does not support (?:tools|function)|enable-auto-tool-choice|tool use is not supported", re.I)
 
@@ -48,6 +52,7 @@ class Quirks:
     max_tokens: int | None = None
     no_images: bool = False
     no_tools: bool = False
+    no_system: bool = False
     echo: str | None = None
     """Whether reasoning text goes back: `all`, `none`, or with calls alone (None)."""
 
@@ -80,7 +85,9 @@ def repair(fault: ModelFault, quirks: Quirks, draft: Draft, tools: WireTools) ->
     text = str(fault.params.get("detail", ""))
     param = str(fault.params.get("param", ""))
     if fault.params.get("status") in _FIXABLE:
-        step = _drop_images(text, quirks, draft) or _drop_tools(text, quirks, tools, fault)
+        step = (
+            _drop_images(text, quirks, draft) or _drop_tools(text, quirks, tools, fault) or _fold_system(text, quirks)
+        )
         if step is not None:
             return step
     match fault.code:
@@ -124,6 +131,14 @@ def _drop_tools(text: str, quirks: Quirks, tools: WireTools, fault: ModelFault) 
         return None
     quirks.no_tools = True
     return Step("tools", notice("tools_unsupported", model=fault.params.get("model", ""), detail=text))
+
+
+def _fold_system(text: str, quirks: Quirks) -> Step | None:
+    """Some models' templates know no system message: its text goes before the first message then."""
+    if quirks.no_system or not _NO_SYSTEM.search(text):
+        return None
+    quirks.no_system = True
+    return Step("system")
 
 
 def _drop_param(text: str, param: str, quirks: Quirks) -> Step | None:

@@ -241,3 +241,16 @@ async def test_an_effort_is_sent_or_said_to_be_left_out(wire, model, notices):
         seen = await collect(await catalog.open(ref_of(wire, server, model)), asked(effort="high"))
         assert ("high" in json.dumps(sent(server))) is not bool(notices)
     assert [e.code for e in seen if isinstance(e, ModelNotice)] == notices
+
+
+async def test_a_template_without_system_messages_gets_the_text_first():
+    async with ModelServer() as server, models() as catalog:
+        server.script(
+            answer({"object": "error", "message": "System role not supported"}, 400),
+            reply("compat", Say("a")), reply("compat", Say("b")),
+        )  # fmt: skip
+        model = await catalog.open(ref_of("compat", server, "gemma"))
+        for _ in range(2):
+            await collect(model, asked("hi", system="Be brief."))
+        assert len(server.posts) == 3
+        assert sent(server)["messages"] == [{"role": "user", "content": "Be brief.\n\nhi"}]
