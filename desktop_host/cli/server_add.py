@@ -31,14 +31,13 @@ async def add(run: Run) -> int:
             secrets[name] = await run.stdin.secret(key)
             value = f"${{keyring:{name}}}"
         values[key] = value
-    kept = _plain_secrets(run, ns, values)
-    for name, value in kept.items():
-        run.out.note(tr("cli.servers.secret_kept", name=name))
-        secrets[name] = value
+    plain = _plain_secrets(run, ns, values)
     config = ServerConfig(
         name=ns.name, launch=_launch(ns, values), protocol=Protocol(ns.protocol), scope=ServerScope(ns.scope)
     )
-    added = await run.host.servers.add(config, FrozenDict(secrets))
+    added = await run.host.servers.add(config, FrozenDict(secrets | plain))
+    for name in plain:
+        run.out.note(tr("cli.servers.secret_kept", name=name))
     told(run, added.name)
     return 0
 

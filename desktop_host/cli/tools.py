@@ -64,8 +64,9 @@ async def _list(run: Run) -> int:
 
 def _why(spec: ToolSpec) -> str:
     """For people: what is the matter with a tool."""
-    key = f"tool.problem.{spec.problem}"
-    return tr(key) if spec.problem and current().has(key) else spec.problem or tr("cli.state.disabled")
+    codes = (spec.problem or "").split()
+    told = [tr(key) if current().has(key) else key for key in (f"tool.problem.{code}" for code in codes)]
+    return " ".join(told) if codes else tr("cli.state.disabled")
 
 
 async def _started(run: Run, name: str) -> None:
