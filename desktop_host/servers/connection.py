@@ -27,6 +27,8 @@ from desktop_host.servers.transports import make_transport
 from desktop_host.servers.watch import Subscriptions, follow_modern, listen_to_lists
 from desktop_host.servers.wiring import Floor, Wiring
 
+STREAM_S = 60.0
+"""How long a legacy server may leave us without its stream of notifications before we connect anew."""
 PROBE_S = 10.0
 """How long the SDK waits for the answer to its probe before it falls back on the same connection."""
 
@@ -52,6 +54,8 @@ class Connection:
         self.subscriptions = Subscriptions()
         self.facts = HttpFacts()
         self.gone = asyncio.Event()
+        self.worn = asyncio.Event()
+        """Set where it still answers calls, but notifications come no more: it should be replaced."""
         self.lost: FailureReport | None = None
         """Why it ended, unless we closed it."""
         self.era = ""
@@ -143,7 +147,11 @@ class Connection:
     async def roots_changed(self) -> None:
         """Tell a legacy server that the roots are others (modern servers ask each time)."""
         if self._client is not None and not self.modern and not self.gone.is_set():
-            await self._client.session.send_notification(T.RootsListChangedNotification())
+            try:
+                async with asyncio.timeout(5):
+                    await self._client.session.send_notification(T.RootsListChangedNotification())
+            except TimeoutError:
+                self._note("the server does not read; it was not told that the roots changed")
 
     async def watch(self, uri: str) -> AsyncIterator[str]:
         """Yield the URI at each update of a resource, until the connection or the server ends it."""
@@ -199,7 +207,7 @@ class Connection:
         config, lines, redact = self.wiring.config, self.wiring.log.lines(), self.wiring.redact
         if ready.done():
             if self._broken or not self._closing:
-                end = KnownFault("server_lost", _lost_text(config.name, seen.exit_code), server=config.name)
+                end = KnownFault("server_lost", failure.lost_text(config.name, seen.exit_code), server=config.name)
                 self.lost = failure.report(config, end, seen, lines, redact)
             return
         if self._closing:
@@ -235,7 +243,9 @@ class Connection:
         self._client = client
         if self.modern:
             self._chore(listen_to_lists(client, self._catalog, self.wiring.clock, self._note))
-        elif client.server_capabilities.logging is not None:
+            return
+        self._chore(self._mind_stream())
+        if client.server_capabilities.logging is not None:
             self._chore(self._log_level(client))
 
     def _chore(self, work: Any) -> None:
@@ -251,6 +261,17 @@ class Connection:
             task.cancel()
         if chores:
             await asyncio.wait(chores)
+
+    async def _mind_stream(self) -> None:
+        """Legacy HTTP: after two failed attempts the SDK gives up the stream of notifications and tells nobody."""
+        while True:
+            await self.facts.stream_ended.wait()
+            self.facts.stream_ended.clear()
+            await self.wiring.clock.sleep(STREAM_S)
+            if self.facts.streams == 0:
+                self._note("notifications come no more; connecting anew")
+                self.worn.set()
+                return
 
     async def _log_level(self, client: Client) -> None:
         request = T.SetLevelRequest(params=T.SetLevelRequestParams(level="info"))
@@ -276,7 +297,3 @@ class Connection:
 
     def _line(self, source: str, text: str) -> None:
         self.wiring.log.add(source, text, "warning" if source == "stdout" else None)
-
-
-def _lost_text(name: str, exit_code: int | None) -> str:
-    return f"{name} ended the connection" if exit_code is None else f"{name} ended with exit code {exit_code}"

@@ -197,7 +197,7 @@ class Desk:
             try:
                 await own.catalog.load(("tools",))  # Modern servers may want arguments mirrored into headers.
                 return await work(own)
-            except calls.ServerGone as gone:
+            except (calls.ServerGone, calls.SessionLost) as gone:
                 raise KnownFault("server_lost", f"{config.name} was lost: {gone}", server=config.name) from gone
             finally:
                 await own.close()

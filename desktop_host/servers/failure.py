@@ -93,6 +93,11 @@ def report(
     return replace(made, remedy=f"remedy.server.{_cause(config, leaf, seen, made)}")
 
 
+def lost_text(name: str, exit_code: int | None) -> str:
+    """How an open connection ended."""
+    return f"{name} ended the connection" if exit_code is None else f"{name} ended with exit code {exit_code}"
+
+
 def fault(made: FailureReport, name: str) -> KnownFault:
     """The report as an exception, for the verb that met it."""
     return KnownFault(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import ipaddress
 import json
+import logging
 import ssl
 import urllib.request
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 
 import httpx2
 
 from desktop_host.core.servers import Http, Sse
+
+# At INFO it logs whole URLs, which may hold a key.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 EVENT_LIMIT = 64 * 2**20
 """Largest event of a stream (bytes); the SDK's own limit of 1 MiB loses ordinary results."""
@@ -32,6 +38,10 @@ class HttpFacts:
     """The last request could not connect."""
     session_lost: bool = False
     """The server no longer knows our MCP session (it was restarted)."""
+    streams: int = 0
+    """Streams of notifications that are open."""
+    stream_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when one of them ends."""
 
 
 class Shield(httpx2.AsyncBaseTransport):
@@ -54,7 +64,7 @@ class Shield(httpx2.AsyncBaseTransport):
         try:
             response = await self._inner.handle_async_request(request)
             if request.method != "POST":
-                return response
+                return self._minded(request, response)
             kind = response.headers.get("content-type", "").lower()
             if response.status_code >= 400:
                 return await self._refused(request, response, kind)
@@ -82,12 +92,39 @@ class Shield(httpx2.AsyncBaseTransport):
         shown = " ".join(text.split())[:BODY_SHOWN]
         return _answer(status, HTTP_STATUS, f"HTTP {status}{': ' + shown if shown else ''}")
 
+    def _minded(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+        """Count a stream while it is open: the SDK tells nobody when it gives one up."""
+        if request.method != "GET" or response.status_code != 200:
+            return response
+        stream = response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        return httpx2.Response(
+            200, headers=response.headers, stream=_Minded(stream, self._facts), extensions=response.extensions
+        )
+
     def _at_home(self, url: httpx2.URL) -> bool:
         home = self._home
         if (url.scheme, url.host, url.port) == (home.scheme, home.host, home.port):
             return True
         upgrade = (home.scheme, url.scheme) == ("http", "https")
         return upgrade and url.host == home.host and home.port is None and url.port is None
+
+
+class _Minded(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream, facts: HttpFacts) -> None:
+        self._inner, self._facts, self._open = inner, facts, True
+        facts.streams += 1
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._inner:
+            yield part
+
+    async def aclose(self) -> None:
+        if self._open:
+            self._open = False
+            self._facts.streams -= 1
+            self._facts.stream_ended.set()
+        await self._inner.aclose()
 
 
 def http_client(launch: Http | Sse, facts: HttpFacts) -> httpx2.AsyncClient:

@@ -31,6 +31,7 @@ TRIES = 5
 LONGEST_S = 60.0
 STABLE_S = 30.0
 """Seconds of being ready after which earlier failures are forgotten."""
+GIVEN_UP = (ServerState.FAILED, ServerState.NEEDS_AUTH)
 RETIRE_S = 10.0
 """How long a connection that was replaced may still end its calls."""
 PATIENCE_S = 10.0
@@ -76,9 +77,14 @@ class Keeper:
         """Whether it runs, or is on its way to."""
         return self._task is not None and not self._task.done()
 
-    async def start(self) -> None:
-        """Start it unless it runs; returns when it is ready or its first try has failed. Raises nothing."""
+    async def start(self, *, retry: bool = False) -> None:
+        """Start it unless it runs; returns when it is ready or its first try has failed. Raises nothing.
+
+        A server that was given up is started again with `retry` only: by a person, not by every turn.
+        """
         if not self.wanted:
+            if self.state in GIVEN_UP and not retry:
+                return
             self._settled.clear()
             self.restarts = 0
             self._task = asyncio.create_task(self._keep())
@@ -189,7 +195,9 @@ class Keeper:
                         continue
                     self.connection = connection
                     self._be_ready()
-                    await _either(connection.gone, self._renew)
+                    await _first(connection.gone, self._renew, connection.worn)
+                    if connection.worn.is_set() and not connection.gone.is_set():
+                        self._renew.set()
                 finally:
                     self.connection = None
                     self._ready.clear()
@@ -259,8 +267,8 @@ class Keeper:
         self._announce(lists)
 
 
-async def _either(one: asyncio.Event, other: asyncio.Event) -> None:
-    waits = {asyncio.create_task(one.wait()), asyncio.create_task(other.wait())}
+async def _first(*events: asyncio.Event) -> None:
+    waits = {asyncio.create_task(e.wait()) for e in events}
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -30,6 +30,7 @@ from desktop_host.core.values import FrozenDict
 from desktop_host.servers import importing
 from desktop_host.servers.book import Book, check
 from desktop_host.servers.desk import Desk
+from desktop_host.servers.keeper import GIVEN_UP
 from desktop_host.servers.pool import Pool
 
 
@@ -63,6 +64,8 @@ class Servers:
         self._live = False
         """Whether enabled servers were asked to run: then an added one starts as well."""
         self._starts: set[asyncio.Task[None]] = set()
+        self._held: set[str] = set()
+        """Stopped by the person: no session starts them, until the person does."""
 
     async def open(self) -> None:
         """Load the configuration and end what a killed host left behind. Starts nothing.
@@ -109,9 +112,11 @@ class Servers:
 
     async def remove(self, name: str) -> None:
         await self._book.remove(name)
+        self._held.discard(name)
         await self._pool.forget(name)
 
     async def enable(self, name: str, on: bool) -> None:
+        self._held.discard(name)
         await self.update(replace(self._book.get(name), enabled=on))
 
     async def set_tool_enabled(self, name: str, tool: str, on: bool) -> None:
@@ -128,23 +133,26 @@ class Servers:
     # ---- life
     async def start(self, name: str) -> ServerStatus:
         config = self._book.get(name)
-        await self._pool.keeper(config).start()
+        self._held.discard(name)
+        await self._pool.keeper(config).start(retry=True)
         return self._pool.status(config)
 
     async def stop(self, name: str) -> None:
         self._book.get(name)
+        self._held.add(name)
         await self._pool.stop(name)
 
     async def restart(self, name: str) -> ServerStatus:
         config = self._book.get(name)
         running = tuple(k for k in self._pool.of_server(name) if k.wanted) or (self._pool.keeper(config),)
         await asyncio.gather(*(k.stop() for k in running))
-        await asyncio.gather(*(k.start() for k in running))
+        self._held.discard(name)
+        await asyncio.gather(*(k.start(retry=True) for k in running))
         return self._pool.status(config)
 
     async def autostart(self, aliases: tuple[str, ...] | None = None) -> None:
         self._live = True
-        wanted = [c for c in self._wanted(aliases) if c.scope is not ServerScope.SESSION]
+        wanted = [c for c in self._wanted(aliases) if c.scope is not ServerScope.SESSION and c.name not in self._held]
         await asyncio.gather(*(self._pool.keeper(c).start() for c in wanted))
 
     async def test(self, config: ServerConfig) -> ServerTest:
@@ -186,7 +194,7 @@ class Servers:
     async def prepare(self, session: str, aliases: tuple[str, ...] | None, roots: tuple[str, ...]) -> None:
         before, self._roots[session] = self._roots.get(session, ()), roots
         self._pool.set_apart(session, bool(roots))
-        keepers = [self._pool.keeper(c, session) for c in self._wanted(aliases)]
+        keepers = [self._pool.keeper(c, session) for c in self._wanted(aliases) if c.name not in self._held]
         running = [k.connection for k in keepers if k.connection is not None]
         await asyncio.gather(*(k.start() for k in keepers))
         if before != roots:
@@ -214,6 +222,8 @@ class Servers:
         config = next((c for c in self._book.all() if c.name == spec.server and c.enabled), None)
         if config is None:
             return self._desk.gone(spec.full_name)
+        if config.name in self._held and not any(k.wanted for k in self._pool.of_server(config.name)):
+            return self._desk.gone(spec.full_name, " (its server was stopped)")
         return await self._desk.call(config, spec.name, arguments, session=session, call_id=call_id, progress=progress)
 
     async def release(self, session: str) -> None:
@@ -228,7 +238,7 @@ class Servers:
     async def _changed(self, old: ServerConfig, new: ServerConfig) -> None:
         self._pool.wiring(new)
         made_of = (new.launch, new.protocol, new.scope)
-        running = tuple(k for k in self._pool.of_server(new.name) if k.wanted)
+        running = any(k.wanted or k.state in GIVEN_UP for k in self._pool.of_server(new.name))
         if not new.enabled or (old.launch, old.protocol, old.scope) != made_of:
             await self._pool.drop(self._pool.of_server(new.name))
             if new.enabled and running:
@@ -241,6 +251,6 @@ class Servers:
     def _start_soon(self, config: ServerConfig) -> None:
         if config.scope is ServerScope.SESSION:
             return  # Its sessions start it.
-        task = asyncio.create_task(self._pool.keeper(config).start())
+        task = asyncio.create_task(self._pool.keeper(config).start(retry=True))
         self._starts.add(task)
         task.add_done_callback(self._starts.discard)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,18 @@ async def test_a_call_that_is_silent_too_long_is_given_up_and_the_session_stays(
     async with stage(tmp_path, at(web, timeouts=Timeouts(10, 0.4, 30))) as s:
         assert (await s.call("web", "slow", s=1.5)).outcome is Outcome.TIMED_OUT
         assert text(await s.call("web", "echo", m="ok")) == "ok"
+
+
+async def test_a_server_whose_stream_of_notifications_stays_away_is_met_anew(tmp_path: Path, web: Web) -> None:
+    """Hazards D50, E58."""
+    web.stream = threading.Event()
+    async with stage(tmp_path, at(web), scale=0.06) as s:
+        await until(lambda: any("GET" in r for r in web.requests))
+        web.stream.set()
+        await until(lambda: len(web.sessions) == 2, 15)
+        await s.until_state("web", ServerState.READY)
+        assert text(await s.call("web", "echo", m="on")) == "on"
+        assert s.servers.status("web").restarts == 0
 
 
 @pytest.fixture(autouse=True)

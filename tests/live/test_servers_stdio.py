@@ -551,3 +551,44 @@ async def test_a_line_over_the_limit_costs_its_call_alone(tmp_path: Path, monkey
     async with stage(tmp_path, raw()) as s:
         assert "longer than 100000 bytes" in text(await s.call("raw", "big", n=500_000))
         assert text(await s.call("raw", "echo", m="after")) == "after"
+
+
+async def test_what_a_person_stopped_no_session_starts_again(tmp_path: Path) -> None:
+    async with stage(tmp_path, raw()) as s:
+        await s.servers.stop("raw")
+        await s.servers.prepare("s2", None, ())
+        assert s.servers.status("raw").state is ServerState.STOPPED
+        assert "its server was stopped" in text(await s.call("raw", "echo", m="x"))
+        await s.servers.start("raw")
+        assert text(await s.call("raw", "echo", m="x")) == "x"
+
+
+async def test_a_server_that_was_given_up_costs_the_next_turns_nothing(tmp_path: Path) -> None:
+    """Hazards B26, D47."""
+    async with stage(tmp_path, script("odd", "odd.py", "fail", env={"ODD_DIR": str(tmp_path)}), scale=0.02) as s:
+        await s.until_state("odd", ServerState.FAILED)
+        starts = (tmp_path / "starts").read_text()
+        await s.servers.prepare("s1", None, ())
+        assert (await s.call("odd", "quick")).outcome is Outcome.ERROR
+        assert (tmp_path / "starts").read_text() == starts
+        await s.servers.update(script("odd", "odd.py"))
+        await s.until_state("odd", ServerState.READY)
+
+
+async def test_servers_are_added_started_and_kept_in_the_profile(tmp_path: Path) -> None:
+    async with stage(tmp_path, start=False) as s:
+        await s.servers.autostart()
+        [found] = s.servers.parse(f"{sys.executable} {script('x', 'odd.py').launch.args[0]}")  # type: ignore[union-attr]
+        added = await s.servers.add(replace(found.config, name="mine"), FrozenDict({"key-1": "value-1"}))
+        assert await s.vault.get("key-1") == "value-1"
+        await s.until_state(added.name, ServerState.READY)
+        with pytest.raises(UserFault):
+            await s.servers.add(added)
+        with pytest.raises(UserFault):
+            await s.servers.add(replace(added, name="Not An Alias"))
+    async with stage(tmp_path, raw(), start=False) as s:
+        assert [c.name for c in s.servers.configs()] == ["mine", "raw"]
+        await s.servers.enable("mine", False)
+        assert "raw" not in (tmp_path / "servers.json").read_text()
+        await s.servers.remove("mine")
+        assert [c.name for c in s.servers.configs()] == ["raw"]

@@ -30,6 +30,8 @@ class Web:
         self.status: int | None = None
         """If set, every POST is answered by it, in plain text."""
         self.redirect: str | None = None
+        self.stream: threading.Event | None = None
+        """If set, GET gives a stream that ends with the event; once it is set, GET is refused."""
         self.connections: list[socket.socket] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self.server.daemon_threads = True
@@ -77,7 +79,16 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
             self._plain(200, "")
 
         def do_GET(self) -> None:
-            self._plain(405, "no stream")
+            if web.stream is None or web.stream.is_set():
+                self._plain(405, "no stream")
+                return
+            self.close_connection = True
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(b": open\n\n")
+            web.requests.append(("GET", {}, {}))
+            web.stream.wait(30)
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
