@@ -1,8 +1,7 @@
 """The seam between two threads: a host on its own loop, a window on Qt's.
 
-The worker thread touches no Qt object but this one, and of it only the signals. Calling into Qt from the
-worker can deadlock (the binding holds the GIL while Qt waits for the window's thread), so everything
-crosses by a queued signal.
+The worker touches no Qt object but this one, and of it only the signals, which are queued: calling into Qt from
+there can deadlock (the binding holds the GIL while Qt waits for the window's thread).
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from shiboken6 import isValid
 from desktop_host.core.errors import HostError
 from desktop_host.core.events import Stamped
 from desktop_host.engine.host import Host, HostSpec, Opener
+from desktop_host.ui.outcomes import copy_outcome, named
 
 T = TypeVar("T")
 
@@ -32,13 +32,7 @@ HELD_EVENTS = 4000
 
 
 class Bridge(QObject):
-    """A host in a worker thread, as a window sees it. Lives in the window's thread.
-
-    Args:
-        opener: opens the host; entered and left in the worker thread.
-        spec: what to open.
-        parent: Qt's owner.
-    """
+    """A host in a worker thread, as a window sees it: `opener` is entered and left there. Lives in the window's."""
 
     batch = Signal(object)
     """`tuple[Stamped, ...]` of all sessions, servers and the library, in order, at most every 16 ms."""
@@ -78,7 +72,7 @@ class Bridge(QObject):
         self._timer.timeout.connect(self._flush)
         queued = Qt.ConnectionType.QueuedConnection
         self._arrived.connect(self._on_arrived, queued)
-        self._deliver.connect(self._on_deliver, queued)
+        self._deliver.connect(_run, queued)
         self._ended.connect(self._on_ended, queued)
 
     @property
@@ -96,10 +90,9 @@ class Bridge(QObject):
         self._thread.start()
 
     def call(self, make: Callable[[Host], Awaitable[T]]) -> Future[T]:
-        """Run `make(host)` on the host's loop, once the host is open. Cancelling the future cancels the call.
+        """Run `make(host)` on the host's loop, once the host is open; cancelling the future cancels the call.
 
-        The future fails with the call's own error, with the host's if it could not be opened, and is
-        cancelled where the bridge closes first.
+        It fails with the call's own error or that of the opening, and is cancelled where the bridge closes first.
         """
         loop, opened = self._loop, self._opened
         future: Future[T] = Future()
@@ -112,7 +105,7 @@ class Bridge(QObject):
 
         def begin() -> None:
             task = loop.create_task(run())
-            task.add_done_callback(lambda _t: _copy(task, future))
+            task.add_done_callback(lambda _t: copy_outcome(task, future))
             future.add_done_callback(lambda f: self._on_loop(task.cancel) if f.cancelled() else None)
 
         with self._lock:
@@ -190,9 +183,6 @@ class Bridge(QObject):
         if events:
             self.batch.emit(tuple(events))
 
-    def _on_deliver(self, act: Callable[[], None]) -> None:
-        act()
-
     def _settle(
         self,
         future: Future[T],
@@ -207,7 +197,7 @@ class Bridge(QObject):
         except (CancelledError, asyncio.CancelledError):
             return
         except Exception as cause:
-            error = _named(cause)
+            error = named(cause)
             if failed is not None:
                 failed(error)
             else:
@@ -239,7 +229,7 @@ class Bridge(QObject):
         except asyncio.CancelledError:
             pass
         except Exception as cause:
-            self._failure = _named(cause)
+            self._failure = named(cause)
             self.failed.emit(self._failure)
         finally:
             self._ended.emit()
@@ -265,7 +255,7 @@ class Bridge(QObject):
                 await asyncio.wait({pump})
         except Exception as cause:
             if not self._opened.done():
-                self._opened.set_exception(_named(cause))
+                self._opened.set_exception(named(cause))
                 self._opened.exception()
             raise
 
@@ -305,21 +295,5 @@ class Bridge(QObject):
             self._main.cancel()
 
 
-def _copy(task: asyncio.Task[T], future: Future[T]) -> None:
-    """Hand the outcome of a task to the future that another thread holds."""
-    if task.cancelled():
-        future.cancel()
-    elif future.set_running_or_notify_cancel():
-        cause = task.exception()
-        if cause is not None:
-            future.set_exception(cause)
-        else:
-            future.set_result(task.result())
-
-
-def _named(cause: BaseException) -> HostError:
-    """The failure as the interface can show it; what we did not foresee is a bug and is logged whole."""
-    if isinstance(cause, HostError):
-        return cause
-    log.error("unexpected failure on the host's loop", exc_info=cause)
-    return HostError("bug", f"{type(cause).__name__}: {cause}")
+def _run(act: Callable[[], None]) -> None:
+    act()

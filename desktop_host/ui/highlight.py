@@ -12,7 +12,8 @@ STYLES = {False: "friendly", True: "github-dark"}
 NAMES = {
     "js": "JavaScript", "javascript": "JavaScript", "ts": "TypeScript", "typescript": "TypeScript", "py": "Python",
     "python": "Python", "sh": "Shell", "bash": "Bash", "shell": "Shell", "json": "JSON", "yaml": "YAML", "yml": "YAML",
-    "html": "HTML", "css": "CSS", "sql": "SQL", "cpp": "C++", "c++": "C++", "csharp": "C#", "cs": "C#", "md": "Markdown",
+    "html": "HTML", "css": "CSS", "sql": "SQL", "cpp": "C++", "c++": "C++", "csharp": "C#", "cs": "C#",
+    "md": "Markdown",
     "toml": "TOML", "xml": "XML", "latex": "LaTeX", "tex": "LaTeX", "php": "PHP", "mermaid": "Mermaid", "tsx": "TSX",
     "jsx": "JSX", "powershell": "PowerShell", "ini": "INI", "graphql": "GraphQL",
 }  # fmt: skip

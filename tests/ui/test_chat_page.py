@@ -27,9 +27,10 @@ from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
 from desktop_host.ui.widgets.ask_card import ApproveCard, SettledAsk
 from desktop_host.ui.widgets.chat import ChatPage
-from desktop_host.ui.widgets.message import AssistantMessage, UserMessage
+from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.tool_card import ToolCard
+from desktop_host.ui.widgets.user_message import UserMessage
 from tests.fakes.fake_host import FakeHost, FakeModels, TurnOver, opener
 
 Make = Callable[[FakeHost], ChatPage]
@@ -51,9 +52,9 @@ def make(qtbot: QtBot) -> Iterator[Make]:
         qtbot.waitExposed(page)
         with qtbot.waitSignal(bridge.ready, timeout=5000):
             bridge.start()
-        qtbot.waitUntil(lambda: page.chat.models_known, timeout=5000)
+        qtbot.waitUntil(lambda: page.chat.choices.models_known, timeout=5000)
         page.open_session(None)
-        page.chat.pick_model("script:demo")
+        page.chat.choices.pick_model("script:demo")
         page.focus_composer()
         return page
 
@@ -270,7 +271,7 @@ def test_without_a_ready_model_there_is_one_next_step(qtbot: QtBot, make: Make) 
     host = FakeHost()
     host.models = FakeModels(ModelEntry("local", "Local", "local", False, "no_weights"))
     page = make(host)
-    page.chat.pick_model("local")
+    page.chat.choices.pick_model("local")
 
     def shown() -> list[QPushButton]:
         return [b for b in page.welcome.findChildren(QPushButton) if b.isVisible()]
@@ -298,7 +299,7 @@ def test_servers_of_a_chat_can_be_switched_and_their_cost_is_shown(qtbot: QtBot,
     next(a for a in menu.actions() if a.text().startswith("db")).trigger()
     menu.close()
     qtbot.waitUntil(lambda: page.composer.servers_button.text() == "2 tools", timeout=5000)
-    assert page.chat.options.servers == ("files",)
+    assert page.chat.choices.options.servers == ("files",)
 
 
 def test_how_a_turn_failed_is_told_with_what_to_do(qtbot: QtBot, make: Make) -> None:
@@ -365,9 +366,12 @@ def test_the_newest_forty_rows_are_widgets_and_earlier_ones_come_on_demand(qtbot
     assert not page.view.following
     bar.setValue(0)
     qtbot.waitUntil(lambda: len(page.view.rows) == 80, timeout=5000)
-    qtbot.waitUntil(lambda: bar.value() > 0, timeout=5000)
-    top = first.mapTo(page.view.viewport(), first.rect().topLeft()).y()
-    assert -60 < top < 200, "what was read stays where it was"
+
+    def top() -> int:
+        return first.mapTo(page.view.viewport(), first.rect().topLeft()).y()
+
+    # what was read stays where it was
+    qtbot.waitUntil(lambda: page.view._holding is None and -60 < top() < 200, timeout=5000)
 
 
 def test_the_view_follows_the_stream_only_at_its_end(qtbot: QtBot, make: Make) -> None:

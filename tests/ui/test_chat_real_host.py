@@ -23,11 +23,12 @@ from desktop_host.ui.theme import theme
 from desktop_host.ui.widgets.ask_card import ApproveCard, AskCard, FormCard
 from desktop_host.ui.widgets.chat import ChatPage
 from desktop_host.ui.widgets.image_view import ImageView
-from desktop_host.ui.widgets.message import AssistantMessage, UserMessage
+from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.prose import Prose
 from desktop_host.ui.widgets.sampling_card import ReplyCard, SamplingCard
 from desktop_host.ui.widgets.tool_card import ToolCard
+from desktop_host.ui.widgets.user_message import UserMessage
 
 W = TypeVar("W", bound=QWidget)
 SMALL = Path(__file__).parent.parent / "fakes" / "servers" / "small.py"
@@ -59,7 +60,7 @@ class Stage:
 
         self.bridge.call(prepare).result(20)
         self.page.open_session(None)
-        self.page.chat.pick_model(f"script:{self.script}")
+        self.page.chat.choices.pick_model(f"script:{self.script}")
         return self.page
 
     def say(self, text: str) -> None:

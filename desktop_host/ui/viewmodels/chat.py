@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop_host.core.asks import Answer
 from desktop_host.core.errors import HostError
-from desktop_host.core.events import ServerChanged, Stamped
-from desktop_host.core.models import ModelEntry
+from desktop_host.core.events import Stamped
 from desktop_host.core.sessions import SessionOptions
 from desktop_host.core.transcript import Transcript
 from desktop_host.engine.host import Host, InputFile, UserInput
 from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.viewmodels.choices import Choices
 from desktop_host.ui.viewmodels.transcript import TranscriptModel
 
 DRAFT_PAUSE_MS = 600
 """A draft is kept when the person stops typing for so long."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerChoice:
-    """A server as this chat may use it."""
-
-    alias: str
-    title: str
-    state: str
-    tools: int
-    tokens: int
-    """Estimate of what its tools cost in each request."""
-    on: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +39,6 @@ class Chat(QObject):
     """`HostError` of something the person did here."""
     created = Signal(str)
     """The new chat became a session of this id."""
-    options_changed = Signal()
-    models_changed = Signal()
-    servers_changed = Signal()
     sent = Signal()
     """The host took the message."""
     refused = Signal(str, object)
@@ -65,11 +49,9 @@ class Chat(QObject):
         self._bridge = bridge
         self.session: str | None = None
         self.transcript = TranscriptModel(self)
-        self.options = SessionOptions()
-        self.models: tuple[ModelEntry, ...] = ()
-        self.models_known = False
-        self.servers: tuple[ServerChoice, ...] = ()
-        self.default_model = ""
+        self.choices = Choices(bridge, self)
+        self.choices.failed.connect(self.failed)
+        self.choices.picked.connect(self._configure)
         self.busy = False
         """A conversation is being read."""
         self._drafts: dict[str | None, str] = {}
@@ -79,10 +61,6 @@ class Chat(QObject):
         self._draft_timer.setSingleShot(True)
         self._draft_timer.setInterval(DRAFT_PAUSE_MS)
         self._draft_timer.timeout.connect(self._keep_draft)
-        self._servers_timer = QTimer(self)
-        self._servers_timer.setSingleShot(True)
-        self._servers_timer.setInterval(250)
-        self._servers_timer.timeout.connect(self.refresh_servers)
         bridge.batch.connect(self._take)
         bridge.lagged.connect(self._reread)
 
@@ -95,10 +73,9 @@ class Chat(QObject):
         self.transcript.load(Transcript(session or ""))
         self._reading, self._later = None, []
         if session is None:
-            self.options = SessionOptions()
+            self.choices.begin(SessionOptions())
             self._set_busy(False)
             self.opened.emit()
-            self.refresh_servers()
             return
         self._set_busy(True)
         self._read(session)
@@ -116,12 +93,11 @@ class Chat(QObject):
             if self._reading != session:
                 return
             later, self._reading, self._later = self._later, None, []
-            self.options = found.options
+            self.choices.begin(found.options)
             self._drafts.setdefault(session, found.draft)
             self.transcript.load(found.transcript, later)
             self._set_busy(False)
             self.opened.emit()
-            self.refresh_servers()
 
         def failed(error: HostError) -> None:
             if self._reading == session:
@@ -150,8 +126,6 @@ class Chat(QObject):
         self.loading.emit(on)
 
     def _take(self, events: tuple[Stamped, ...]) -> None:
-        if any(isinstance(s.event, ServerChanged) for s in events):
-            self._servers_timer.start()
         if self.session is None:
             return
         mine = [s for s in events if s.session == self.session]
@@ -165,7 +139,7 @@ class Chat(QObject):
     def send(self, text: str, files: tuple[InputFile, ...] = ()) -> None:
         """Say something; a new chat becomes a session first."""
         said = UserInput(text, files)
-        session, options = self.session, self.options
+        session, options = self.session, self.choices.options
         self._drafts.pop(session, None)
 
         async def submit(host: Host) -> str:
@@ -197,6 +171,9 @@ class Chat(QObject):
     def resume(self) -> None:
         """Go on with the last turn."""
         self._do(lambda h, s: h.resume(s))
+
+    def _configure(self, options: SessionOptions) -> None:
+        self._do(lambda h, s: h.configure(s, options))
 
     def apply_tools(self) -> None:
         """Give the model the tools as they are now."""
@@ -234,75 +211,3 @@ class Chat(QObject):
             self._bridge.then(
                 lambda h: h.history.put_state(session, "draft", text), lambda _x: None, self.failed.emit, self
             )
-
-    # ---- models and servers
-
-    @property
-    def model(self) -> str:
-        """REF of the model that answers next."""
-        return self.options.model or self.default_model
-
-    @property
-    def model_entry(self) -> ModelEntry | None:
-        """What is known of that model."""
-        return next((m for m in self.models if m.ref == self.model), None)
-
-    @property
-    def can_answer(self) -> bool:
-        """Whether a message would find a model; hopeful while that is not known."""
-        if not self.models_known:
-            return True
-        entry = self.model_entry
-        return entry.ready if entry is not None else bool(self.model)
-
-    def refresh_models(self) -> None:
-        """Ask which models there are."""
-
-        async def read(host: Host) -> tuple[tuple[ModelEntry, ...], str]:
-            return await host.models.entries(), host.settings.current().model.default
-
-        def done(found: tuple[tuple[ModelEntry, ...], str]) -> None:
-            self.models, self.default_model = found
-            self.models_known = True
-            self.models_changed.emit()
-
-        self._bridge.then(read, done, self.failed.emit, self)
-
-    def refresh_servers(self) -> None:
-        """Ask which servers this chat may use and what their tools cost."""
-        wanted = self.options.servers
-
-        async def read(host: Host) -> tuple[ServerChoice, ...]:
-            titles = {c.name: c.title or c.name for c in host.servers.configs()}
-            found = []
-            for status in host.servers.statuses():
-                if not status.enabled:
-                    continue
-                tools = [t for t in host.servers.tools(status.name) if t.enabled] if status.tools else []
-                on = wanted is None or status.name in wanted
-                found.append(ServerChoice(
-                    status.name, titles.get(status.name, status.name), status.state.value, len(tools),
-                    sum(t.tokens for t in tools), on,
-                ))  # fmt: skip
-            return tuple(found)
-
-        def done(found: tuple[ServerChoice, ...]) -> None:
-            self.servers = found
-            self.servers_changed.emit()
-
-        self._bridge.then(read, done, self.failed.emit, self)
-
-    def pick_model(self, ref: str) -> None:
-        """Let another model answer from the next turn on."""
-        self._set_options(replace(self.options, model=ref))
-
-    def pick_servers(self, aliases: tuple[str, ...]) -> None:
-        """Let this chat use these servers only."""
-        every = {s.alias for s in self.servers}
-        self._set_options(replace(self.options, servers=None if set(aliases) == every else aliases))
-        self.refresh_servers()
-
-    def _set_options(self, options: SessionOptions) -> None:
-        self.options = options
-        self.options_changed.emit()
-        self._do(lambda h, s: h.configure(s, options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
 from desktop_host.core.asks import Answer
@@ -18,9 +18,11 @@ from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.tokens import TEXT_WIDTH
 from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.widgets.ask_card import AskCard
+from desktop_host.ui.widgets.ask_window import AskDesk
+from desktop_host.ui.widgets.banner import Banner
 from desktop_host.ui.widgets.composer import Composer, local_files
 from desktop_host.ui.widgets.page import Empty
-from desktop_host.ui.widgets.pieces import Card, column, icon_button, icon_label, label, row
+from desktop_host.ui.widgets.pieces import column, icon_button, row
 from desktop_host.ui.widgets.transcript import TranscriptView
 from desktop_host.ui.widgets.welcome import Welcome
 
@@ -45,15 +47,16 @@ class ChatPage(QWidget):
         super().__init__(parent)
         self.setObjectName("chatPage")
         self.setAcceptDrops(True)
+        self._ready = False
         self.chat = Chat(bridge, self)
         self.view = TranscriptView(self.chat.transcript)
         self.composer = Composer(self.chat)
-        self.welcome = Welcome(self.chat)
+        self.welcome = Welcome(self.chat.choices)
         self._waiting = Empty("clock", tr("chat.loading"), "")
         self._stack = QStackedLayout()
         for widget in (self.welcome, self.view, self._waiting):
             self._stack.addWidget(widget)
-        self._banner = _Banner()
+        self._banner = Banner()
         self._jump = icon_button("chevron-down", tr("chat.jump"), self._to_end, role="")
         self._jump.setParent(self)
         self._jump.hide()
@@ -71,6 +74,7 @@ class ChatPage(QWidget):
         centred.addWidget(self._foot, 1000)
         centred.addStretch(1)
         outer.addLayout(centred)
+        self.desk = AskDesk(bridge, lambda session: self.isVisible() and session == self.chat.session, self)
         self._loading_timer = QTimer(self)
         self._loading_timer.setSingleShot(True)
         self._loading_timer.setInterval(LOADING_MS)
@@ -87,8 +91,8 @@ class ChatPage(QWidget):
         chat.failed.connect(self._on_failed)
         chat.created.connect(self.session_changed)
         chat.refused.connect(self._give_back)
-        chat.models_changed.connect(self._show_state)
-        chat.options_changed.connect(self._show_state)
+        chat.choices.models_changed.connect(self._show_state)
+        chat.choices.options_changed.connect(self._show_state)
         chat.transcript.status.connect(self._on_status)
         chat.transcript.changed.connect(lambda _e: self._show_state())
         view.answered.connect(self._answer)
@@ -136,8 +140,9 @@ class ChatPage(QWidget):
     # ---- what happens
 
     def _on_ready(self, _host: object) -> None:
-        self.chat.refresh_models()
-        self.chat.refresh_servers()
+        self._ready = True
+        self.chat.choices.refresh_models()
+        self.chat.choices.refresh_servers()
 
     def _on_opened(self) -> None:
         self.composer.put(self.chat.draft)
@@ -242,6 +247,13 @@ class ChatPage(QWidget):
             )
             self._jump.raise_()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Models and servers may be others since the page was last seen."""
+        super().showEvent(event)
+        if self._ready:
+            self.chat.choices.refresh_models()
+            self.chat.choices.refresh_servers()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the jump button in its place."""
         super().resizeEvent(event)
@@ -269,28 +281,3 @@ class ChatPage(QWidget):
         self._align()
         self._foot.setMaximumWidth(theme.px(TEXT_WIDTH))
         self.composer.restyle()
-
-
-class _Banner(Card):
-    """A failure of something the person did here, above the composer, until it is closed."""
-
-    def __init__(self) -> None:
-        super().__init__("card-danger", margin=theme.px(Space.S), space=0)
-        self._what = label("", "strong", selectable=True)
-        self._more = label("", selectable=True)
-        words = column(space=0)
-        words.addWidget(self._what)
-        words.addWidget(self._more)
-        line = row(icon_label("error", "danger"), space=theme.px(Space.S))
-        line.addLayout(words, 1)
-        line.addWidget(icon_button("close", tr("chat.close"), self.hide))
-        self.column.addLayout(line)
-        self.hide()
-
-    def say(self, what: str, more: str = "") -> None:
-        """Show a failure."""
-        self._what.setText(what)
-        self._more.setText(more)
-        self._more.setVisible(bool(more))
-        self.setAccessibleName(f"{what} {more}".strip())
-        self.show()

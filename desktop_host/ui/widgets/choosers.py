@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QPushButton
 from desktop_host.core.models import ModelEntry
 from desktop_host.i18n import current, tr, trn
 from desktop_host.ui.theme import set_icon, set_role
-from desktop_host.ui.viewmodels.chat import Chat
+from desktop_host.ui.viewmodels.choices import Choices
 
 
 def short_model(ref: str) -> str:
@@ -24,24 +24,24 @@ class ModelButton(QPushButton):
 
     needs_model = Signal()
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, choices: Choices) -> None:
         super().__init__()
-        self._chat = chat
+        self._choices = choices
         set_role(self, "quiet")
         set_icon(self, "model", "muted", 16)
         self._menu = QMenu(self)
         self.clicked.connect(self.open_menu)
-        for signal in (chat.models_changed, chat.options_changed, chat.opened):
+        for signal in (choices.models_changed, choices.options_changed):
             signal.connect(self.show_choice)
         self.show_choice()
 
     def show_choice(self) -> None:
         """Name the model that answers next."""
-        entry = self._chat.model_entry
-        name = entry.title if entry else short_model(self._chat.model) or tr("chat.model.none")
+        entry = self._choices.model_entry
+        name = entry.title if entry else short_model(self._choices.model) or tr("chat.model.none")
         metrics = self.fontMetrics()
         self.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, metrics.averageCharWidth() * 24))
-        self.setToolTip(self._chat.model)
+        self.setToolTip(self._choices.model)
         self.setAccessibleName(tr("chat.model.name", model=name))
 
     def open_menu(self) -> None:
@@ -52,16 +52,16 @@ class ModelButton(QPushButton):
     def _fill(self) -> None:
         self._menu.clear()
         group = QActionGroup(self._menu)
-        for source, entries in groupby(self._chat.models, key=lambda e: e.source):
+        for source, entries in groupby(self._choices.models, key=lambda e: e.source):
             self._menu.addSection(_source(source))
             for entry in entries:
                 action = self._menu.addAction(self._line(entry))
                 action.setCheckable(True)
-                action.setChecked(entry.ref == self._chat.model)
+                action.setChecked(entry.ref == self._choices.model)
                 action.setToolTip(entry.ref)
                 group.addAction(action)
                 if entry.ready:
-                    action.triggered.connect(lambda _c=False, ref=entry.ref: self._chat.pick_model(ref))
+                    action.triggered.connect(lambda _c=False, ref=entry.ref: self._choices.pick_model(ref))
                 else:
                     action.triggered.connect(lambda _c=False: self.needs_model.emit())
         self._menu.addSeparator()
@@ -78,19 +78,19 @@ class ModelButton(QPushButton):
 class ServersButton(QPushButton):
     """Which servers this chat may use; shows how many tools that is and about how many tokens they cost."""
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, choices: Choices) -> None:
         super().__init__()
-        self._chat = chat
+        self._choices = choices
         set_role(self, "quiet")
         set_icon(self, "tool", "muted", 16)
         self._menu = QMenu(self)
         self.clicked.connect(self.open_menu)
-        chat.servers_changed.connect(self.show_choice)
+        choices.servers_changed.connect(self.show_choice)
         self.show_choice()
 
     def show_choice(self) -> None:
         """How many tools, and their cost."""
-        on = [s for s in self._chat.servers if s.on]
+        on = [s for s in self._choices.servers if s.on]
         tools, tokens = sum(s.tools for s in on), sum(s.tokens for s in on)
         self.setText(trn("chat.tools", tools) if tools else tr("chat.tools.none"))
         self.setToolTip(tr("chat.tools.cost", tokens=f"{tokens:,}"))
@@ -103,11 +103,11 @@ class ServersButton(QPushButton):
 
     def _fill(self) -> None:
         self._menu.clear()
-        total = sum(s.tokens for s in self._chat.servers if s.on)
+        total = sum(s.tokens for s in self._choices.servers if s.on)
         self._menu.addSection(tr("chat.tools.cost", tokens=f"{total:,}"))
-        if not self._chat.servers:
+        if not self._choices.servers:
             self._menu.addAction(tr("chat.tools.no_servers")).setEnabled(False)
-        for server in self._chat.servers:
+        for server in self._choices.servers:
             state = "" if server.state == "ready" else f"  ({tr(f'chat.server.{server.state}')})"
             action = self._menu.addAction(
                 f"{server.title}  ·  {trn('chat.tools', server.tools)}  ·  {server.tokens:,}{state}"
@@ -117,8 +117,8 @@ class ServersButton(QPushButton):
             action.toggled.connect(lambda on, alias=server.alias: self._switch(alias, on))
 
     def _switch(self, alias: str, on: bool) -> None:
-        chosen = tuple(s.alias for s in self._chat.servers if (on if s.alias == alias else s.on))
-        self._chat.pick_servers(chosen)
+        chosen = tuple(s.alias for s in self._choices.servers if (on if s.alias == alias else s.on))
+        self._choices.pick_servers(chosen)
 
 
 def _above(which: QPushButton, menu: QMenu) -> QPoint:

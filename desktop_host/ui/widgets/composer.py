@@ -102,9 +102,9 @@ class Composer(QFrame):
         self.edit = MessageEdit(self)
         layout.addWidget(self.edit)
         self.attach_button = icon_button("attach", tr("chat.attach"), self._choose_files)
-        self.model_button = ModelButton(chat)
+        self.model_button = ModelButton(chat.choices)
         self.model_button.needs_model.connect(self.needs_model)
-        self.servers_button = ServersButton(chat)
+        self.servers_button = ServersButton(chat.choices)
         self.queued = label("", "caption", wrap=False)
         self.stop_button = button(tr("chat.stop"), self.stop.emit, icon="stop")
         self.stop_button.setToolTip(tr("chat.stop.key"))
@@ -227,7 +227,7 @@ class Composer(QFrame):
         text = self.text.strip()
         if (not text and not self._files) or self._chat.busy:
             return
-        if not self._chat.can_answer:
+        if not self._chat.choices.can_answer:
             self.needs_model.emit()
             return
         files = self.files

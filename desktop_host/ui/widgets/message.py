@@ -1,18 +1,16 @@
-"""Messages: a column of segments for what the model says, a bubble for what the person says."""
+"""What the model says: a column of segments that grows as it streams."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from desktop_host.core.messages import Image
-from desktop_host.core.transcript import AssistantEntry, UserEntry
-from desktop_host.i18n import tr, trn
+from desktop_host.core.transcript import AssistantEntry
+from desktop_host.i18n import tr
 from desktop_host.ui.markdown import CloseCode, CodeLines, Commit, OpenCode, Splitter, Step, Tail
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.widgets.code import CodeFrame, copied
-from desktop_host.ui.widgets.image_view import ImageView, human_size
 from desktop_host.ui.widgets.prose import Prose
 
 SEGMENT = 4000
@@ -228,69 +226,3 @@ class AssistantMessage(QWidget):
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._entry.text)
         copied(self.copy_button)
-
-
-class UserMessage(QWidget):
-    """What the person said: a bubble at the right, with what they attached and the skills it woke."""
-
-    def __init__(self, entry: UserEntry, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(theme.px(Space.XL) * 2, 0, 0, 0)
-        row.addStretch(1)
-        self._bubble = QFrame()
-        self._bubble.setObjectName("userBubble")
-        self._bubble.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-        self._column = QVBoxLayout(self._bubble)
-        self._column.setContentsMargins(theme.px(Space.M), theme.px(Space.S), theme.px(Space.M), theme.px(Space.S))
-        self._column.setSpacing(theme.px(Space.XS))
-        row.addWidget(self._bubble)
-        self._text = QLabel()
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setWordWrap(True)
-        self._text.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self._column.addWidget(self._text)
-        self._skills = QLabel()
-        set_role(self._skills, "caption")
-        self._column.addWidget(self._skills)
-        for image in [b for b in entry.blocks if isinstance(b, Image)][:8]:
-            self._column.addWidget(ImageView(image, max_height=180))
-        for attachment in entry.attachments:
-            label = QLabel(f"{attachment.name}  ·  {human_size(attachment.size)}")
-            set_role(label, "caption")
-            self._column.addWidget(label)
-        self.restyle()
-        self.show_entry(entry)
-
-    def show_entry(self, entry: UserEntry) -> None:
-        """Show the message as it now is."""
-        self._text.setText(entry.text)
-        self._fit()
-        self._text.setVisible(bool(entry.text))
-        self._text.setAccessibleName(tr("chat.message.yours"))
-        names = ", ".join(s.name for s in entry.skills)
-        self._skills.setText(trn("chat.skills", len(entry.skills), names=names) if names else "")
-        self._skills.setVisible(bool(names))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """The bubble is as wide as its longest line, up to the column."""
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        self._text.ensurePolished()
-        bounds = self._text.fontMetrics().boundingRect(
-            QRect(0, 0, 1_000_000, 1_000_000), int(Qt.AlignmentFlag.AlignLeft.value), self._text.text()
-        )
-        room = self.width() - theme.px(Space.XL) * 2 - 2 * theme.px(Space.M)
-        self._text.setFixedWidth(max(theme.px(24), min(bounds.width() + 4, room)))
-
-    def restyle(self) -> None:
-        """Colours anew after a change of theme."""
-        radius = theme.px(12)
-        self._bubble.setStyleSheet(
-            f"#userBubble {{ background: {theme.colors.accent_soft}; border-radius: {radius}px; "
-            f"border-bottom-right-radius: {theme.px(4)}px; }}"
-        )

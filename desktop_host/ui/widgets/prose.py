@@ -6,9 +6,6 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSizeF, Qt, QUrl
 from PySide6.QtGui import (
-    QAction,
-    QDesktopServices,
-    QGuiApplication,
     QImage,
     QPainter,
     QPaintEvent,
@@ -22,11 +19,12 @@ from PySide6.QtGui import (
     QTextTable,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from desktop_host.i18n import tr
 from desktop_host.ui.markdown import presentable
 from desktop_host.ui.theme import Space, Type, set_role, theme
+from desktop_host.ui.widgets.links import link_menu
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 _STAND_IN = "\u2060"
@@ -289,18 +287,3 @@ def _shrink(block: QTextBlock) -> None:
     cursor = QTextCursor(block)
     cursor.setBlockFormat(form)
     cursor.setBlockCharFormat(small)
-
-
-def link_menu(url: QUrl, parent: QWidget) -> QMenu:
-    """Show a link whole before anything opens; only web and mail addresses can be opened."""
-    menu = QMenu(parent)
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    text = url.toString()
-    shown = QAction(text if len(text) <= 120 else f"{text[:100]}…{text[-19:]}", menu)
-    shown.setEnabled(False)
-    menu.addAction(shown)
-    menu.addSeparator()
-    if url.scheme() in ("http", "https", "mailto"):
-        menu.addAction(tr("chat.link.open"), lambda: QDesktopServices.openUrl(url))
-    menu.addAction(tr("chat.link.copy"), lambda: QGuiApplication.clipboard().setText(text))
-    return menu

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from desktop_host.core.asks import ApproveTool
-from desktop_host.core.transcript import AskEntry, AssistantEntry, Entry, NoticeEntry, ToolEntry, UserEntry
+from desktop_host.core.transcript import AskEntry, AssistantEntry, Entry, NoticeEntry, ToolEntry
 from desktop_host.i18n import tr, trn
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.tokens import TEXT_WIDTH
 from desktop_host.ui.viewmodels.transcript import TranscriptModel
-from desktop_host.ui.widgets.ask_card import AskCard, SettledAsk, card_for
-from desktop_host.ui.widgets.message import AssistantMessage, UserMessage
+from desktop_host.ui.widgets.ask_card import AskCard
+from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.pieces import button
-from desktop_host.ui.widgets.tool_card import ToolCard
+from desktop_host.ui.widgets.pulse import Pulse
+from desktop_host.ui.widgets.rows import Row, make, show
 
 WINDOW = 40
 """Rows kept as widgets. Building a widget costs about 2 ms; forty are built within a blink and scroll freely."""
+SETTLE_MS = 200
+"""Earlier rows have found their place when the height stands still for so long."""
 NEAR_END = 48
 """Within so many pixels of the end the view follows the stream."""
-
-Row: TypeAlias = UserMessage | AssistantMessage | ToolCard | NoticeLine | AskCard | SettledAsk
 
 
 class _Inner(QWidget):
@@ -54,6 +52,11 @@ class TranscriptView(QScrollArea):
         """Position of the oldest row that has a widget."""
         self._following = True
         self._holding: int | None = None
+        """While earlier rows find their place: distance of what is read from the end."""
+        self._quiet = QTimer(self)
+        self._quiet.setSingleShot(True)
+        self._quiet.setInterval(SETTLE_MS)
+        self._quiet.timeout.connect(self._release)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -74,6 +77,8 @@ class TranscriptView(QScrollArea):
         self._earlier = button("", self.load_earlier, role="quiet", icon="chevron-up")
         self._earlier.hide()
         self._column.addWidget(self._earlier, 0, Qt.AlignmentFlag.AlignHCenter)
+        self._pulse = Pulse()
+        self._column.addWidget(self._pulse)
         self._column.addStretch(1)
         self.setWidget(inner)
         bar = self.verticalScrollBar()
@@ -126,7 +131,7 @@ class TranscriptView(QScrollArea):
             self._column.insertWidget(1 + at, widget)
         self._rows = {**made, **self._rows}
         self._show_earlier()
-        QTimer.singleShot(200, self, self._release)
+        self._quiet.start()
 
     def _release(self) -> None:
         self._holding = None
@@ -160,55 +165,30 @@ class TranscriptView(QScrollArea):
         self._mark_last()
 
     def _update(self, row: Row, entry: Entry) -> None:
-        match row, entry:
-            case UserMessage(), UserEntry():
-                row.show_entry(entry)
-            case AssistantMessage(), AssistantEntry():
-                row.show_entry(entry)
-            case ToolCard(), ToolEntry():
-                row.show_entry(entry)
-            case NoticeLine(), NoticeEntry():
-                row.show_entry(entry)
-            case AskCard() | SettledAsk(), AskEntry():
-                at = self._column.indexOf(row)
-                had_focus = row.isAncestorOf(self.focusWidget()) if self.focusWidget() else False
-                self._discard(row)
-                made = self._make(entry)
-                self._rows[entry.key] = made
-                self._column.insertWidget(at, made)
-                self._hide_silent(made, entry)
-                if had_focus:
-                    self.setFocus()
+        if show(row, entry):
+            return
+        at = self._column.indexOf(row)
+        focus = self.focusWidget()
+        had_focus = focus is not None and row.isAncestorOf(focus)
+        self._discard(row)
+        made = self._make(entry)
+        self._rows[entry.key] = made
+        self._column.insertWidget(at, made)
+        if had_focus:
+            self.setFocus()
 
     def _append(self, entry: Entry) -> None:
         row = self._make(entry)
         self._rows[entry.key] = row
-        self._column.insertWidget(self._column.count() - 1, row)
-        self._hide_silent(row, entry)
-
-    def _hide_silent(self, row: Row, entry: Entry) -> None:
-        # The card of the call itself says what became of it.
-        if isinstance(entry, AskEntry) and entry.action is not None and isinstance(entry.ask, ApproveTool):
-            row.hide()
+        self._column.insertWidget(self._column.count() - 2, row)
 
     def _make(self, entry: Entry) -> Row:
-        match entry:
-            case UserEntry():
-                return UserMessage(entry)
-            case AssistantEntry():
-                return AssistantMessage(entry)
-            case ToolEntry():
-                return ToolCard(entry)
-            case NoticeEntry():
-                line = NoticeLine(entry)
-                line.acted.connect(self.acted)
-                return line
-            case AskEntry():
-                if entry.action is not None:
-                    return SettledAsk(entry)
-                card = card_for(entry.ask)
-                card.answered.connect(self.answered)
-                return card
+        row = make(entry)
+        if isinstance(row, AskCard):
+            row.answered.connect(self.answered)
+        elif isinstance(row, NoticeLine):
+            row.acted.connect(self.acted)
+        return row
 
     def _drop(self, keys: tuple[str, ...]) -> None:
         for key in keys:
@@ -250,6 +230,21 @@ class TranscriptView(QScrollArea):
                 row.set_last(entry.turn not in worked)
             if entry is not None and isinstance(entry, ToolEntry | AssistantEntry):
                 worked.add(entry.turn)
+        self._pulse.show_working(not idle and self._nothing_moves())
+
+    def _nothing_moves(self) -> bool:
+        """Whether nothing in sight says that work goes on."""
+        last = self._model.now.entries[-1] if self._model.now.entries else None
+        match last:
+            case AssistantEntry():
+                return not last.streaming
+            case ToolEntry():
+                return last.outcome is not None
+            case AskEntry():
+                return last.action is not None
+            case NoticeEntry():
+                return last.code != "retry_scheduled"
+        return True
 
     def refresh_last(self) -> None:
         """The session's state changed: whether the last notice offers to go on may have, too."""
@@ -265,6 +260,7 @@ class TranscriptView(QScrollArea):
         bar = self.verticalScrollBar()
         if self._holding is not None:
             bar.setValue(high - self._holding)
+            self._quiet.start()
         elif self._following:
             bar.setValue(high)
 

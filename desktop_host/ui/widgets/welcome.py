@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.tokens import TEXT_WIDTH
-from desktop_host.ui.viewmodels.chat import Chat
+from desktop_host.ui.viewmodels.choices import Choices
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.pieces import button, clear, column, icon_label, label, row
 
@@ -20,9 +20,9 @@ class Welcome(QWidget):
     """A suggestion, as text for the composer."""
     needs_model = Signal()
 
-    def __init__(self, chat: Chat, parent: QWidget | None = None) -> None:
+    def __init__(self, choices: Choices, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._chat = chat
+        self._choices = choices
         self._state: tuple[object, ...] | None = None
         outer = column(self, space=0)
         outer.addStretch(2)
@@ -37,11 +37,11 @@ class Welcome(QWidget):
         line.addStretch(1)
         outer.addLayout(line)
         outer.addStretch(3)
-        chat.servers_changed.connect(self.show_state)
+        choices.servers_changed.connect(self.show_state)
 
     def show_state(self) -> None:
         """Draw what fits the moment."""
-        state = (self._chat.can_answer, any(s.on and s.tools for s in self._chat.servers))
+        state = (self._choices.can_answer, any(s.on and s.tools for s in self._choices.servers))
         if state == self._state:
             return
         self._state = state
