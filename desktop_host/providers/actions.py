@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from desktop_host.core.tools import ToolSpec
@@ -92,16 +93,21 @@ def action_schema(
     reply: bool = True,
     loose: bool = False,
     optional: Callable[[str, Mapping[str, Any]], bool] = lambda name, schema: True,
+    longest: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The schema of one action: a branch for each tool, and one to talk.
 
-    `optional` tells of an argument that need not be given whether it may be.
+    `optional` tells of an argument that need not be given whether it may be; `longest` gives by wire name how many
+    characters the text arguments of a tool may have.
     """
     branches: list[dict[str, Any]] = []
     for tool in tools:
         arguments = arguments_schema(tool.input_schema, loose)
         required = arguments.get("required", ())
         properties = {k: v for k, v in arguments.get("properties", {}).items() if k in required or optional(k, v)}
+        if tool.wire_name in longest:
+            cap = {"maxLength": longest[tool.wire_name]}
+            properties = {k: v | cap if v.get("type") == "string" else v for k, v in properties.items()}
         if "properties" in arguments:
             arguments["properties"] = properties
         branches.append(_branch(names[tool.wire_name], arguments))

@@ -25,11 +25,13 @@ from desktop_host.core.values import FrozenDict
 from desktop_host.providers.actions import REPLY, Action, ActionReader, action_schema
 from desktop_host.providers.local_prompt import Prompt, build, cut
 from desktop_host.providers.local_runtime import Endpoint
-from desktop_host.providers.local_tools import own_words, spoken_of
+from desktop_host.providers.local_tools import is_search, own_words, spoken_of
 from desktop_host.providers.weights import ModelCard
 
 REPLY_TOKENS = 512
 """Longest reply where the request names no limit: half a minute on a slow machine."""
+QUERY_CHARS = 80
+"""Longest search of a model that may fall into repeating itself."""
 SLOW_TOKENS_PER_S = 5.0
 READ_S = 600.0
 """Longest silence: reading a full context on a busy machine takes minutes."""
@@ -56,15 +58,17 @@ class _Meter:
 
 @dataclass(slots=True)
 class _Speech:
-    """The words of a reply. What begins like JSON is held back: a small model may echo data in place of an answer."""
+    """The words of a reply. What begins like JSON or like the question is held back: a small model may echo either."""
 
+    question: str = ""
     said: list[str] = field(default_factory=list)
     held: str = ""
 
     def feed(self, text: str) -> str:
         if not self.said:
             self.held += text
-            if not self.held.strip() or self.held.lstrip()[0] in "{[`":
+            start = self.held.strip()
+            if not start or start[0] in "{[`" or self.question.lower().startswith(start.lower()):
                 return ""
             text, self.held = self.held.lstrip(), ""
         self.said.append(text)
@@ -73,11 +77,14 @@ class _Speech:
     def finish(self, prompt: Prompt) -> str:
         """What is still to be shown."""
         rest = self.held.strip()
-        if not self.said and prompt.last_result is not None and (not rest or _is_data(rest)):
+        if not self.said and prompt.last_result is not None and (not rest or self._echoes(rest)):
             name, text = prompt.last_result
             rest = f"{name}: {cut(text.strip() or '✓', 200)}"
         self.said.append(rest)
         return rest
+
+    def _echoes(self, text: str) -> bool:
+        return _is_data(text) or text.lower() == self.question.lower()
 
     @property
     def text(self) -> str:
@@ -132,10 +139,11 @@ class LocalChatModel:
         """One action; asked again where the schema was too much for the server or a call only repeats itself."""
         tools, loose = prompt.tools, False
         while True:
-            reader, speech = ActionReader(), _Speech()
+            reader, speech = ActionReader(), _Speech(prompt.said.strip())
             call_id = f"call_{secrets.token_hex(8)}"
             schema = action_schema(
                 tools, prompt.names, reply=not prompt.must_call, loose=loose,
+                longest={t.wire_name: QUERY_CHARS for t in tools if self._card.invents and is_search(t)},
                 optional=lambda name, kind: not self._card.invents or spoken_of(name, kind, prompt.said),
             )  # fmt: skip
             repeats = bool(prompt.calls)

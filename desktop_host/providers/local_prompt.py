@@ -36,7 +36,10 @@ When no tool fits (greeting, thanks, joke, general knowledge): {"tool": "reply",
 Tools:
 """
 REPLY_LINE = "- reply(text: string) - Talk to the user without a tool."
-NUDGE = "\nNow answer my question with reply. Use the facts of the result."
+NUDGE = "\nUse these facts to answer with reply: "
+"""Ends every result, before what the person asked: a small model has forgotten it by then."""
+SEARCH_TOKENS = 160
+"""How much of a search result a model reads that confuses passages: searches put the best one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,10 @@ def build(request: ModelRequest, card: ModelCard, *, plain: bool) -> Prompt:
     if shown:
         lines = [signature(t, names[t.wire_name]) for t in shown]
         system = "\n\n".join(p for p in (system, RULES + "\n".join([*lines, REPLY_LINE])) if p)
-    rendered = [_render(turn, names, card.result_tokens, plain=not shown) for turn in turns]
+    limits = {
+        t.wire_name: min(SEARCH_TOKENS, card.result_tokens) for t in request.tools if card.invents and is_search(t)
+    }
+    rendered = [_render(turn, names, limits, card.result_tokens, plain=not shown) for turn in turns]
     kept = rendered[_first_kept(rendered) :]
     head = [{"role": "system", "content": system}] if system else []
     may_call = request.tool_choice != "none" and len(calls) < card.calls_per_turn
@@ -105,12 +111,12 @@ def tokens(text: str) -> int:
 
 
 def cut(text: str, limit: int) -> str:
-    """At most about `limit` tokens of a text: its head and, of what is left, a little of its end."""
+    """At most about `limit` tokens of a text: its head and, where it is long enough for both, a little of its end."""
     if tokens(text) <= limit:
         return text
     keep = max(20, len(text) * limit // tokens(text))
-    tail = keep // 5
-    return f"{text[: keep - tail].rstrip()}\n[…]\n{text[-tail:].lstrip()}"
+    tail = keep // 5 if limit > SEARCH_TOKENS else 0
+    return f"{text[: keep - tail].rstrip()}\n[…]\n{text[len(text) - tail :].lstrip()}".rstrip()
 
 
 def result_text(blocks: Iterable[ContentBlock]) -> str:
@@ -153,8 +159,11 @@ def _first_kept(turns: list[list[dict[str, str]]]) -> int:
     return start
 
 
-def _render(turn: list[Message], names: Mapping[str, str], limit: int, *, plain: bool) -> list[dict[str, str]]:
+def _render(
+    turn: list[Message], names: Mapping[str, str], limits: Mapping[str, int], limit: int, *, plain: bool
+) -> list[dict[str, str]]:
     out: list[dict[str, str]] = []
+    question = next((b.text for b in turn[0].blocks if isinstance(b, Text)), "").strip()[:200]
     results = {b.call_id: b for m in turn for b in m.blocks if isinstance(b, ToolResult)}
     calls = tuple(c for m in turn for c in m.calls)
     for message in turn:
@@ -166,8 +175,8 @@ def _render(turn: list[Message], names: Mapping[str, str], limit: int, *, plain:
                 name = names.get(call.wire_name, call.wire_name)
                 out.append({"role": "assistant", "content": as_call(name, call.arguments)})
                 if call.id in results:
-                    said = _result_line(results[call.id], name, limit)
-                    out.append({"role": "user", "content": said if plain else said + NUDGE})
+                    said = _result_line(results[call.id], name, limits.get(call.wire_name, limit))
+                    out.append({"role": "user", "content": said if plain else said + NUDGE + question})
         else:
             texts = [b for b in message.blocks if not isinstance(b, ToolResult)]
             known = {c.id for c in calls}

@@ -122,7 +122,9 @@ async def test_a_call_that_only_repeats_itself_is_asked_again_as_a_reply(llama: 
     assert llama.requests[0]["messages"] == llama.requests[1]["messages"]
 
 
-@pytest.mark.parametrize("echo", ["", '{"tool": "get_weather"}', '```json\n{"a": 1}\n```', "[1, 2]"])
+@pytest.mark.parametrize(
+    "echo", ["", "Weather in Paris?", '{"tool": "get_weather"}', '```json\n{"a": 1}\n```', "[1, 2]"]
+)
 async def test_an_answer_that_is_data_or_nothing_is_replaced_by_the_result(llama: LlamaServer, echo: str) -> None:
     llama.act("reply", text=echo)
     events = await play(llama, asked(*answered("18 °C, rain")))
@@ -337,3 +339,19 @@ async def test_a_search_for_something_else_is_made_in_the_persons_own_words(llam
         llama.act("search_docs", query=query)
         queries.append((await look_up(llama, said)).message.calls[0].arguments["query"])
     assert queries == ["客服电话是多少？", "电话", "trip approval", "Who may approve?"]
+
+
+async def test_an_answer_that_begins_like_the_question_is_shown_once_it_differs(llama: LlamaServer) -> None:
+    llama.act("reply", text="Weather in Paris: rain")
+    assert shown(await play(llama, asked(*answered("rain")))) == "Weather in Paris: rain"
+
+
+async def test_a_search_cannot_go_on_for_ever(llama: LlamaServer) -> None:
+    for invents in (True, False):
+        llama.act("search_docs", query="trips")
+        await look_up(llama, "Find trips", invents)
+    limits = [
+        body["response_format"]["json_schema"]["schema"]["oneOf"][0]["properties"]["arguments"]["properties"]["query"]
+        for body in llama.requests
+    ]
+    assert limits == [{"type": "string", "maxLength": 80}, {"type": "string"}]
