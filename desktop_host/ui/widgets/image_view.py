@@ -17,6 +17,12 @@ from desktop_host.i18n import tr
 MAX_PIXELS = 40_000_000
 """Images with more pixels are not decoded: they could take gigabytes."""
 
+_ENDINGS = {
+    "audio/wav": ".wav", "audio/x-wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "audio/flac": ".flac",
+    "audio/mp4": ".m4a", "audio/webm": ".webm", "image/webp": ".webp", "image/jpeg": ".jpg",
+}  # fmt: skip
+"""What a bare system's table of types lacks."""
+
 _opened: list[QTemporaryDir] = []
 
 
@@ -53,14 +59,14 @@ def open_bytes(data: bytes, mime_type: str, name: str = "") -> None:
     """Hand bytes to the platform's program for their kind, as a file that lives until the host ends."""
     folder = QTemporaryDir()
     _opened.append(folder)
-    path = Path(folder.path()) / (Path(name).name or f"content{mimetypes.guess_extension(mime_type) or '.bin'}")
+    path = Path(folder.path()) / (Path(name).name or file_name(mime_type, "content"))
     path.write_bytes(data)
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
 
 def file_name(mime_type: str, stem: str = "image") -> str:
     """A name for bytes of a kind."""
-    return f"{stem}{mimetypes.guess_extension(mime_type) or '.bin'}"
+    return f"{stem}{_ENDINGS.get(mime_type) or mimetypes.guess_extension(mime_type) or '.bin'}"
 
 
 class ImageView(QLabel):

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QWheelEvent
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -24,7 +24,7 @@ CHILDREN = 500
 """Children shown of one object or list; the rest is counted."""
 VISIBLE_ROWS = 14
 TABLE_ROWS = 200
-_VALUE = Qt.ItemDataRole.UserRole
+_PLACE = Qt.ItemDataRole.UserRole
 
 
 def table_columns(value: Any) -> tuple[str, ...]:
@@ -47,6 +47,8 @@ class JsonTree(QTreeWidget):
 
     def __init__(self, value: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._values: list[Any] = []
+        """What the rows stand for; Qt's own store would reorder objects and lose large numbers."""
         self.setColumnCount(2)
         self.setHeaderHidden(True)
         self.setAccessibleName(tr("chat.json.tree"))
@@ -64,9 +66,6 @@ class JsonTree(QTreeWidget):
                 item = self.topLevelItem(row)
                 if item is not None:
                     item.setExpanded(True)
-        copy = QShortcut(QKeySequence.StandardKey.Copy, self)
-        copy.setContext(Qt.ShortcutContext.WidgetShortcut)
-        copy.activated.connect(self._copy)
         self._fit()
 
     def _add_children(self, item: QTreeWidgetItem, value: Any) -> None:
@@ -75,7 +74,8 @@ class JsonTree(QTreeWidget):
             nested = isinstance(child, dict | list | tuple)
             brief = _brief(child) if nested else cell_text(child)
             row = QTreeWidgetItem(item, [key, brief.replace("\n", " ⏎ ")[:2000]])
-            row.setData(0, _VALUE, child)
+            row.setData(0, _PLACE, len(self._values))
+            self._values.append(child)
             if not nested and len(brief) > 60:
                 row.setToolTip(1, brief[:4000])
             if nested and child:
@@ -84,8 +84,9 @@ class JsonTree(QTreeWidget):
             QTreeWidgetItem(item, ["…", trn("chat.json.more", len(pairs) - CHILDREN)])
 
     def _fill(self, item: QTreeWidgetItem) -> None:
-        if item.childCount() == 0:
-            self._add_children(item, item.data(0, _VALUE))
+        value = self._values[item.data(0, _PLACE)]
+        if item.childCount() == 0 and isinstance(value, dict | list | tuple):
+            self._add_children(item, value)
 
     def _fit(self) -> None:
         rows, item = 0, self.topLevelItem(0)
@@ -97,10 +98,18 @@ class JsonTree(QTreeWidget):
 
     def _copy(self) -> None:
         item = self.currentItem()
-        if item is not None:
-            value = item.data(0, _VALUE)
+        place = item.data(0, _PLACE) if item is not None else None
+        if place is not None:
+            value = self._values[place]
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
             QGuiApplication.clipboard().setText(text)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy takes the value, whole."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self._copy()
+        else:
+            super().keyPressEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """The conversation scrolls unless the tree was clicked into."""

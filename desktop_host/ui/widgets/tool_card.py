@@ -175,10 +175,10 @@ class ToolCard(QFrame):
         assert isinstance(outer, QVBoxLayout)
         if self._body is None:
             self._body = QWidget()
-            inner = column(self._body, space=theme.px(Space.S))
-            inner.setContentsMargins(theme.px(Space.M), 0, theme.px(Space.M), theme.px(Space.M))
+            self._inside = column(self._body, space=theme.px(Space.S))
+            self._inside.setContentsMargins(theme.px(Space.M), 0, theme.px(Space.M), theme.px(Space.M))
             outer.addWidget(self._body)
-        inner = self._body.layout()  # type: ignore[assignment]
+        inner = self._inside
         clear(inner)
         if self._raw:
             inner.addWidget(_json(tr("chat.tool.raw"), self._raw_value(cut=True), pretty(self._raw_value(cut=False))))
@@ -194,8 +194,7 @@ class ToolCard(QFrame):
             if entry.outcome is not None and not entry.content and entry.structured is None:
                 inner.addWidget(label(tr("chat.tool.empty"), "muted"))
         raw = button(tr("chat.tool.typed") if self._raw else tr("chat.tool.raw"), self._swap_raw, role="quiet")
-        foot = row(None, raw)
-        inner.addItem(foot)
+        inner.addLayout(row(None, raw))
 
     def _says_the_same(self) -> bool:
         """Servers repeat structured data as text; show it once, as data."""

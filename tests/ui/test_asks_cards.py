@@ -1,0 +1,240 @@
+"""Cards and windows of questions, driven with clicks and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from desktop_host.core.asks import (
+    Allow,
+    Answer,
+    ApproveTool,
+    Ask,
+    Dismiss,
+    Edited,
+    Filled,
+    FillForm,
+    OpenUrl,
+    Refuse,
+    ReviewReply,
+    ReviewSampling,
+)
+from desktop_host.core.exchange import SamplingRequest
+from desktop_host.core.messages import Image, Text, assistant, user
+from desktop_host.core.tools import ToolHints
+from desktop_host.core.values import freeze
+from desktop_host.engine.host import Host, HostSpec
+from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.theme import theme
+from desktop_host.ui.widgets.ask_card import ApproveCard, AskCard, FormCard, UrlCard, card_for
+from desktop_host.ui.widgets.ask_window import AskDesk
+from desktop_host.ui.widgets.sampling_card import ReplyCard, SamplingCard
+from tests.fakes.fake_host import FakeHost, opener
+
+
+def shown(qtbot: QtBot, ask: Ask) -> tuple[AskCard, list[Answer]]:
+    theme.apply("light")
+    card = card_for(ask)
+    qtbot.addWidget(card)
+    card.resize(700, 500)
+    card.show()
+    qtbot.waitExposed(card)
+    answers: list[Answer] = []
+    card.answered.connect(lambda _id, answer: answers.append(answer))
+    return card, answers
+
+
+def words(widget: QWidget) -> str:
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
+
+
+def approval(**changes: object) -> ApproveTool:
+    base: dict[str, object] = {
+        "ask_id": "a", "session": "s", "call_id": "c", "server": "files", "tool": "write",
+        "arguments": freeze({f"line{n}": n for n in range(40)}), "description": "Writes a file",
+        "hints": ToolHints(read_only=False, destructive=True),
+    }  # fmt: skip
+    return ApproveTool(**(base | changes))  # type: ignore[arg-type]
+
+
+def test_forty_lines_of_arguments_are_all_there_and_can_be_scrolled_to(qtbot: QtBot) -> None:
+    """Hazard K110."""
+    card, _ = shown(qtbot, approval())
+    assert isinstance(card, ApproveCard)
+    assert all(f'"line{n}": {n}' in card.arguments.code for n in range(40))
+    bar = card.arguments.text.verticalScrollBar()
+    assert bar.maximum() > 0
+    card.arguments.text.setFocus()
+    qtbot.keyClick(card.arguments.text, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    assert bar.value() == bar.maximum()
+
+
+def test_a_definition_that_changed_since_the_last_yes_is_shown_as_a_difference(qtbot: QtBot) -> None:
+    """Hazard K118."""
+    card, _ = shown(qtbot, approval(changed=True, previous_description="Reads a file"))
+    said = words(card)
+    assert "- Reads a file" in said
+    assert "+ Writes a file" in said
+
+
+def test_trust_and_hints_are_told(qtbot: QtBot) -> None:
+    card, _ = shown(qtbot, approval())
+    assert "Untrusted server" in words(card)
+    assert "May delete or overwrite" in words(card)
+    card, _ = shown(qtbot, approval(trusted=True))
+    assert "Server you trust" in words(card)
+
+
+FORM = freeze({
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2},
+        "guests": {"type": "integer", "default": 2, "minimum": 1, "maximum": 9},
+        "outside": {"type": "boolean", "default": True},
+        "quiet": {"type": "boolean"},
+        "menu": {"type": "string", "oneOf": [{"const": "v", "title": "Vegetarian"}, {"const": "f", "title": "Fish"}]},
+        "extras": {"type": "array", "items": {"type": "string", "enum": ["cake", "music"]}},
+    },
+    "required": ["name", "menu"],
+})  # fmt: skip
+
+
+def test_a_form_gives_defaults_and_typed_values(qtbot: QtBot) -> None:
+    """Hazard M128."""
+    card, answers = shown(qtbot, FillForm("f", "s", "c", "booking", "Please", FORM))
+    assert isinstance(card, FormCard)
+    qtbot.mouseClick(card.accept, Qt.MouseButton.LeftButton)
+    assert answers == []
+    assert card.form.row("name").error.isVisible()
+    assert card.form.row("menu").error.isVisible()
+    name = card.form.row("name").widgets[0]
+    assert isinstance(name, QLineEdit)
+    qtbot.keyClicks(name, "A")
+    assert "2 characters" in card.form.row("name").error.text()
+    qtbot.keyClicks(name, "da")
+    assert not card.form.row("name").error.isVisible()
+    menu = card.form.row("menu").widgets[0]
+    assert isinstance(menu, QComboBox)
+    menu.setCurrentIndex(2)
+    cake = card.form.row("extras").widgets[0]
+    assert isinstance(cake, QCheckBox)
+    qtbot.mouseClick(cake, Qt.MouseButton.LeftButton, pos=cake.rect().center() / 4)
+    cake.setChecked(True)
+    qtbot.mouseClick(card.accept, Qt.MouseButton.LeftButton)
+    assert answers == [Filled(freeze({
+        "name": "Ada", "guests": 2, "outside": True, "quiet": False, "menu": "f", "extras": ["cake"],
+    }))]  # fmt: skip
+
+
+def test_a_form_can_be_declined_or_dismissed_without_being_valid(qtbot: QtBot) -> None:
+    """Hazard M127."""
+    card, answers = shown(qtbot, FillForm("f", "s", "c", "booking", "Please", FORM))
+    assert isinstance(card, FormCard)
+    qtbot.mouseClick(card.decline, Qt.MouseButton.LeftButton)
+    assert answers == [Refuse()]
+    card, answers = shown(qtbot, FillForm("f", "s", "c", "booking", "Please", FORM))
+    assert isinstance(card, FormCard)
+    qtbot.mouseClick(card.cancel, Qt.MouseButton.LeftButton)
+    assert answers == [Dismiss()]
+
+
+def test_an_address_is_shown_whole_with_its_host_in_bold_before_it_opens(qtbot: QtBot) -> None:
+    url = "https://xn--80ak6aa92e.com/a?" + "q" * 300
+    card, answers = shown(qtbot, OpenUrl("u", "s", "c", "bank", "Sign in", url))
+    assert isinstance(card, UrlCard)
+    rich = card.address.text()
+    assert "<b style=" in rich
+    plain = rich.replace("&#8203;", "")
+    assert "xn--80ak6aa92e.com" in plain
+    assert "q" * 300 in plain
+    assert card.address.accessibleName() == url
+    assert "аррӏе.com" in words(card)
+    bad, _ = shown(qtbot, OpenUrl("u", "s", "c", "bank", "Sign in", "file:///etc/passwd"))
+    assert isinstance(bad, UrlCard)
+    assert not bad.open.isEnabled()
+    assert answers == []
+
+
+def test_a_sampling_request_shows_all_that_will_be_sent_and_can_be_edited(qtbot: QtBot) -> None:
+    """Hazard K119."""
+    request = SamplingRequest(
+        (user("first", Image("AAAA", "image/png")), assistant("reply"), user("last words")), 1234, "be brief",
+        hints=("sonnet",), cost_priority=0.5,
+    )  # fmt: skip
+    card, answers = shown(qtbot, ReviewSampling("m", "s", "c", "helper", request, "anthropic/sonnet"))
+    assert isinstance(card, SamplingCard)
+    said = words(card)
+    for part in ("helper", "anthropic/sonnet", "1234", "be brief", "first", "reply", "sonnet", "0.5", "image/png"):
+        assert part in said, part
+    assert card.edit is not None
+    card.edit.setFocus()
+    qtbot.keyClick(card.edit, Qt.Key.Key_End)
+    qtbot.keyClicks(card.edit, " 1")
+    assert answers == []
+    qtbot.mouseClick(card.send, Qt.MouseButton.LeftButton)
+    assert answers == [Edited("last words 1")]
+
+
+def test_an_unchanged_review_is_a_plain_yes(qtbot: QtBot) -> None:
+    card, answers = shown(qtbot, ReviewReply("r", "s", "c", "helper", (Text("fine"),), "m"))
+    assert isinstance(card, ReplyCard)
+    qtbot.mouseClick(card.send, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(card.refuse, Qt.MouseButton.LeftButton)
+    assert answers == [Allow()]
+
+
+@pytest.fixture
+def desk(qtbot: QtBot) -> Iterator[tuple[AskDesk, FakeHost, Bridge]]:
+    theme.apply("light")
+    host = FakeHost()
+    bridge = Bridge(opener(host), HostSpec())
+    over = QWidget()
+    qtbot.addWidget(over)
+    over.show()
+    made = AskDesk(bridge, lambda session: session == "seen", over)
+    with qtbot.waitSignal(bridge.ready, timeout=5000):
+        bridge.start()
+    yield made, host, bridge
+    with qtbot.waitSignal(bridge.closed, timeout=5000):
+        bridge.close()
+
+
+def raise_ask(bridge: Bridge, host: FakeHost, session: str, ask: Ask) -> None:
+    async def run(_h: Host) -> Answer:
+        return await host.put_ask(session, ask)
+
+    bridge.call(run)
+
+
+def test_what_is_asked_out_of_sight_gets_a_window_and_what_is_in_sight_does_not(
+    qtbot: QtBot, desk: tuple[AskDesk, FakeHost, Bridge]
+) -> None:
+    made, host, bridge = desk
+    for n, session in enumerate(("seen", "other", "")):
+        raise_ask(bridge, host, session, OpenUrl(f"u{n}", session or None, None, "bank", "Sign in", "https://a.b"))
+    raise_ask(bridge, host, "other", approval(ask_id="t", session="other"))
+    qtbot.waitUntil(lambda: len(host.open_asks) == 4 and len(made.windows) == 2, timeout=5000)
+    assert set(made.windows) == {"u1", "u2"}
+    window = made.windows["u2"]
+    assert not window.isModal()
+    assert isinstance(window.card, UrlCard)
+    qtbot.mouseClick(window.card.decline, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "u2" not in made.windows, timeout=5000)
+    assert ("u2", Refuse()) in host.answers
+    qtbot.keyClick(made.windows["u1"], Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: ("u1", Dismiss()) in host.answers, timeout=5000)
+
+
+def test_a_window_closes_when_its_question_was_settled_elsewhere(
+    qtbot: QtBot, desk: tuple[AskDesk, FakeHost, Bridge]
+) -> None:
+    made, host, bridge = desk
+    raise_ask(bridge, host, "other", OpenUrl("u", "other", None, "bank", "Sign in", "https://a.b"))
+    qtbot.waitUntil(lambda: "u" in made.windows, timeout=5000)
+    bridge.call(lambda h: h.answer("u", Allow())).result(5)
+    qtbot.waitUntil(lambda: not made.windows, timeout=5000)
+    assert host.answers == [("u", Allow())]
