@@ -75,7 +75,7 @@ class LocalModels:
         """Stop a model and delete its weights.
 
         Raises:
-            UserFault: `not_found`, also where there are no weights to delete.
+            UserFault: `not_found`, no such model.
         """
         card = await asyncio.to_thread(self._store.find, name)
         runtime = self._runtimes.pop(card.name, None)
