@@ -1,7 +1,9 @@
 """One worker thread with one SQLite connection: every access goes through `read` or `write`.
 
-WAL with `synchronous=FULL`: what was acknowledged survives a killed process and a power cut. This matters
-for truth, not only for data: a call whose `tool_started` got lost would be told to the person as "did not run".
+WAL with `synchronous=NORMAL`: a killed process (kill -9, a crash of ours) loses nothing that was acknowledged,
+since a commit has reached the operating system before it is acknowledged. A power cut can take the last commits
+with it but never damages the file: the WAL is synced before it is folded in. `FULL` would cost 4.0 ms instead of
+0.35 ms for one event (measured on ext4), several times in each step of a turn.
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ class Database:
             raise newer_schema(str(self.path), migrating, len(STEPS))
         db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA journal_size_limit = 16777216")
         # A database may come from an imported profile: its schema may call nothing.
