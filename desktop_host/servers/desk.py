@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from desktop_host.core.errors import HostError, KnownFault, PeerFault
+from desktop_host.core.errors import HostError, KnownFault, PeerFault, UserFault
 from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.messages import Message, Outcome, Text
 from desktop_host.core.servers import (
@@ -23,7 +23,8 @@ from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.servers import translate
 from desktop_host.servers.arguments import ArgumentCheck
-from desktop_host.servers.keeper import Keeper, sdk
+from desktop_host.servers.keeper import Keeper
+from desktop_host.servers.loading import sdk
 from desktop_host.servers.pool import Pool
 
 if TYPE_CHECKING:
@@ -64,10 +65,7 @@ class Desk:
         calls = await sdk("calls")
         keeper = self._pool.keeper(config, session)
         try:
-            if keeper.connection is None and config.scope is not ServerScope.CALL:
-                await keeper.current()
-            elif not keeper.wanted:
-                await keeper.start()
+            await keeper.ensure()
         except KnownFault as fault:
             return self._lost(config, fault.code, fault.message, calls)
         spec = next((t for t in self.tools(config, session) if t.name == tool), None)
@@ -129,11 +127,14 @@ class Desk:
         """Yield the URI at each update. A connection that was lost is watched again; one update stands for the gap.
 
         Raises:
+            UserFault: `usage`, the server has no connection that lasts.
             KnownFault: the server cannot be used.
             PeerFault: it does not let the resource be watched.
         """
         from mcp import MCPError
 
+        if config.scope is ServerScope.CALL:
+            raise UserFault("usage", f"{config.name} has a connection for each call only; it cannot be watched")
         keeper = self._pool.keeper(config)
         gap = False
         while True:
@@ -224,15 +225,14 @@ class Desk:
             return whole
 
         keeper = self._pool.keeper(config)
-        if config.scope is ServerScope.CALL:
-            await keeper.start()
+        await keeper.ensure()
         made: dict[str, Any] = await self._with(keeper, work, calls)
         return made
 
     async def _list(self, config: ServerConfig, kind: str) -> Any:
         keeper = self._pool.keeper(config)
         if config.scope is ServerScope.CALL:
-            await keeper.start()
+            await keeper.ensure()
             return getattr(keeper, kind)
         catalog = (await keeper.current()).catalog
         await catalog.ensure(kind)

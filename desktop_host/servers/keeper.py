@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import random
 from collections.abc import Callable
 from types import ModuleType
@@ -21,6 +20,7 @@ from desktop_host.core.servers import (
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.servers.failure import fault
+from desktop_host.servers.loading import sdk
 from desktop_host.servers.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -36,17 +36,6 @@ RETIRE_S = 10.0
 """How long a connection that was replaced may still end its calls."""
 PATIENCE_S = 10.0
 """How long a call waits for a server that is on its way back."""
-
-
-_loaded: dict[str, ModuleType] = {}
-"""Modules whose import has finished; `sys.modules` would show them half made while a thread imports them."""
-
-
-async def sdk(part: str = "negotiation") -> ModuleType:
-    """A module of this room that imports the MCP SDK (1 s and more the first time): imported in a thread."""
-    if part not in _loaded:
-        _loaded[part] = await asyncio.to_thread(importlib.import_module, f"desktop_host.servers.{part}")
-    return _loaded[part]
 
 
 class Keeper:
@@ -86,6 +75,7 @@ class Keeper:
             if self.state in GIVEN_UP and not retry:
                 return
             self._settled.clear()
+            self._ready.clear()
             self.restarts = 0
             self._task = asyncio.create_task(self._keep())
         await self._settled.wait()
@@ -101,7 +91,20 @@ class Keeper:
         self._clear()
         self.error = None
         self._set(ServerState.STOPPED)
-        self._settled.set()
+        self._release()
+
+    async def ensure(self) -> None:
+        """Start it if need be; as `current`, but also where each call has a connection of its own.
+
+        Raises:
+            KnownFault: why it cannot be used.
+        """
+        if self.wiring.config.scope is not ServerScope.CALL:
+            await self.current()
+            return
+        await self.start()
+        if self.state is not ServerState.READY:
+            raise self.fault()
 
     async def current(self, patience_s: float = PATIENCE_S) -> Connection:
         """The open connection; starts the server if need be and waits for one that is on its way back.
@@ -109,17 +112,25 @@ class Keeper:
         Raises:
             KnownFault: why there is none.
         """
-        if self.connection is None or self.connection.gone.is_set():
-            await self.start()
+        if (connection := self._open()) is not None:
+            return connection
+        await self.start()
+        if self._open() is None:
+            if self.connection is not None:
+                self._ready.clear()  # It ended a moment ago and the keeper has not come to it yet.
             if self.wanted and not self._ready.is_set():
                 try:
                     async with asyncio.timeout(patience_s):
                         await self._ready.wait()
                 except TimeoutError:
                     pass  # The state below tells why.
-        if self.connection is None:
+        if (connection := self._open()) is None:
             raise self.fault()
-        return self.connection
+        return connection
+
+    def _open(self) -> Connection | None:
+        connection = self.connection
+        return connection if connection is not None and not connection.gone.is_set() else None
 
     async def renew(self, stale: Connection) -> Connection:
         """Replace a connection whose MCP session the server has forgotten; many callers renew it once."""
@@ -255,7 +266,12 @@ class Keeper:
     def _give_up(self, code: str) -> None:
         self._clear()
         self._set(ServerState.NEEDS_AUTH if code == "auth" else ServerState.FAILED)
+        self._release()
+
+    def _release(self) -> None:
+        """Nobody need wait any longer: there will be no connection."""
         self._settled.set()
+        self._ready.set()
 
     def _clear(self) -> None:
         self.tools, self.resources, self.prompts = (), (), ()

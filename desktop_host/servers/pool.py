@@ -43,6 +43,7 @@ class Pool:
         self._pending: dict[str, set[str]] = {}
         """Servers told of within the last `QUIET_S`, and the lists that changed since."""
         self._told: dict[str, object] = {}
+        self._closed = False
 
     async def open(self) -> list[tuple[int, str]]:
         """Load what is remembered; end what a dead host left behind. Returns those ended."""
@@ -145,6 +146,7 @@ class Pool:
         stops = [asyncio.create_task(k.stop()) for k in self._keepers.values()]
         if stops:
             await asyncio.wait(stops, timeout=CLOSE_S)
+        self._closed = True
         await asyncio.gather(*(w.log.close() for w in self._wirings.values()))
 
     # ---- telling
@@ -171,7 +173,7 @@ class Pool:
 
     def _emit(self, name: str, lists: tuple[str, ...]) -> None:
         wiring = self._wirings.get(name)
-        if wiring is None:
+        if wiring is None or self._closed:
             return
         status = self.status(wiring.config)
         reason = status.error.code if status.error else ""

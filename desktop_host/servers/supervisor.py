@@ -166,7 +166,7 @@ class Servers:
         self, name: str, tool: str, arguments: FrozenDict, progress: Callable[[Progress], None] | None = None
     ) -> ToolOutcome:
         config = self._book.get(name)
-        await self._pool.keeper(config).current()
+        await self._pool.keeper(config).ensure()
         return await self._desk.call(config, tool, arguments, session=None, call_id=None, progress=progress)
 
     async def resources(self, name: str) -> tuple[ResourceSpec, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from desktop_host.core.errors import UserFault
 from desktop_host.core.messages import Outcome
 from desktop_host.core.servers import Http, ServerConfig, ServerScope, ServerState, Sse, Timeouts
 from desktop_host.core.values import FrozenDict
@@ -165,6 +166,10 @@ async def test_a_connection_for_each_call_where_the_scope_says_so(tmp_path: Path
         outcomes = await asyncio.gather(*(s.call("web", "echo", m=str(n), call_id=f"c{n}") for n in range(3)))
         assert [text(o) for o in outcomes] == ["0", "1", "2"]
         assert len({h["mcp-session-id"] for h in web.calls("echo")}) == 3
+        assert text(await s.servers.call_tool("web", "echo", FrozenDict({"m": "hand"}))) == "hand"
+        assert await s.servers.resources("web") == ()
+        with pytest.raises(UserFault):
+            await anext(s.servers.watch("web", "x"))
 
 
 async def test_a_wrong_path_is_named(tmp_path: Path, web: Web) -> None:
