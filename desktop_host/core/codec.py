@@ -188,7 +188,9 @@ _OWN: dict[type, Callable[[Any], dict[str, Any]]] = {
         "text": e.text,
         "attachments": [{"name": a.name, "mime_type": a.mime_type, "size": a.size} for a in e.attachments],
     },
-    events.AssistantSaid: lambda e: {"text": e.text, "model": e.model} | ({"partial": True} if e.partial else {}),
+    events.AssistantSaid: lambda e: {"text": e.text, "model": e.model} | {
+        name: True for name in ("partial", "cached") if getattr(e, name)
+    },
     events.SkillsChosen: lambda e: {
         "skills": [{"name": s.name, "version": s.version, "digest": s.digest, "reason": s.reason} for s in e.skills]
     },

@@ -10,12 +10,28 @@ from typing import ClassVar, TypeAlias
 
 from desktop_host.core.asks import Ask
 from desktop_host.core.delivery import Delivery, Kept, Passing
-from desktop_host.core.messages import ContentBlock, Message, Outcome
+from desktop_host.core.events_model import (
+    AssistantSaid,
+    Compacted,
+    CompactionUndone,
+    RetryScheduled,
+    RouteChanged,
+    UsageRecorded,
+)  # fmt: skip
+from desktop_host.core.messages import ContentBlock, Outcome
 from desktop_host.core.permissions import Effect
 from desktop_host.core.servers import ServerStatus
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
 from desktop_host.core.skills import SkillPin
 from desktop_host.core.values import EMPTY, FrozenDict, Json
+
+__all__ = [
+    "AskRaised", "AskSettled", "AssistantSaid", "Attachment", "Compacted", "CompactionUndone", "Event",
+    "LibraryChanged", "Notice", "RetryScheduled", "RouteChanged", "ServerChanged", "SessionOpened",
+    "SessionRenamed", "SkillsChosen", "Stamped", "StateChanged", "ThinkingStreamed", "TokenDelta",
+    "ToolProgress", "ToolRequested", "ToolSettled", "ToolStarted", "ToolsChanged", "TurnEnded", "TurnStarted",
+    "UsageRecorded", "UserSaid", "subject",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,8 @@ class UserSaid(Kept):
     text: str
     attachments: tuple[Attachment, ...] = ()
     blocks: tuple[ContentBlock, ...] = ()
+    fresh: bool = False
+    """Asked again on purpose: no earlier answer may serve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +106,6 @@ class ThinkingStreamed(Passing):
     type: ClassVar[str] = "thinking_delta"
     delivery: ClassVar[Delivery] = Delivery.DROP
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantSaid(Kept):
-    """One finished reply of the model, with its calls and its native form."""
-
-    type: ClassVar[str] = "assistant_said"
-    message: Message
-    model: str
-    partial: bool = False
-    """Cut off by an interruption, an error or a crash; its calls were not run."""
-
-    @property
-    def text(self) -> str:
-        """The visible text."""
-        return self.message.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,44 +175,6 @@ class AskSettled(Kept):
 
 
 @dataclass(frozen=True, slots=True)
-class RouteChanged(Kept):
-    """Another model answers."""
-
-    type: ClassVar[str] = "route_changed"
-    from_ref: str
-    to_ref: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class UsageRecorded(Kept):
-    """What one request used."""
-
-    type: ClassVar[str] = "usage_recorded"
-    model: str
-    purpose: str
-    input: int
-    output: int
-    cache_read: int = 0
-    cache_write: int = 0
-    reasoning: int = 0
-    cost_usd: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RetryScheduled(Kept):
-    """A request failed and is sent again after `delay_s`; `until` is the clock's time of that."""
-
-    type: ClassVar[str] = "retry_scheduled"
-    delivery: ClassVar[Delivery] = Delivery.LATEST
-    attempt: int
-    delay_s: float
-    code: str
-    message: str
-    until: float
-
-
-@dataclass(frozen=True, slots=True)
 class Notice(Kept):
     """Something the person should know; `code` is the key of its text."""
 
@@ -275,8 +239,8 @@ class LibraryChanged(Passing):
 Event: TypeAlias = (
     SessionOpened | SessionRenamed | UserSaid | TurnStarted | SkillsChosen | TokenDelta | ThinkingStreamed
     | AssistantSaid | ToolRequested | ToolStarted | ToolProgress | ToolSettled | AskRaised | AskSettled
-    | RouteChanged | UsageRecorded | RetryScheduled | Notice | ToolsChanged | TurnEnded | StateChanged
-    | ServerChanged | LibraryChanged
+    | RouteChanged | UsageRecorded | RetryScheduled | Compacted | CompactionUndone | Notice | ToolsChanged | TurnEnded
+    | StateChanged | ServerChanged | LibraryChanged
 )  # fmt: skip
 
 

@@ -37,6 +37,12 @@ class AssistantEntry:
     model: str = ""
     streaming: bool = False
     partial: bool = False
+    cached: bool = False
+    """An earlier answer of the host's own store; the person may ask again."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """Of the request behind this reply; None: unknown, or nothing was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,18 +209,37 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
                 "added": e.added, "removed": e.removed, "changed": e.changed, "applied": e.applied,
             })  # fmt: skip
             return _put(t, NoticeEntry("tools_changed", turn, "tools_changed", params))
+        case ev.Compacted() as e:
+            params = FrozenDict({
+                "summary": e.summary, "before": e.before, "after": e.after, "reason": e.reason, "model": e.model,
+                "seq": s.seq, "undone": False,
+            })  # fmt: skip
+            return _put(t, NoticeEntry(f"compacted:{s.seq}", turn, "compacted", params))
+        case ev.CompactionUndone(compaction=seq):
+            at = t.entry(f"compacted:{seq}")
+            if not isinstance(at, NoticeEntry):
+                return t
+            return _put(t, replace(at, params=FrozenDict({**at.params, "undone": True})))
         case ev.UsageRecorded() as e:
-            cost = None if t.cost_usd is None or e.cost_usd is None else t.cost_usd + e.cost_usd
-            return replace(
-                t, input_tokens=t.input_tokens + e.input + e.cache_read + e.cache_write,
-                output_tokens=t.output_tokens + e.output, cost_usd=cost,
-            )  # fmt: skip
+            return _usage(t, e)
         case ev.StateChanged(state=state, queued=queued):
             return replace(t, state=state, queued=queued)
         case ev.TurnEnded() as e:
             return _turn_ended(t, s, e)
         case ev.ServerChanged() | ev.LibraryChanged():
             return t
+
+
+def _usage(t: Transcript, e: ev.UsageRecorded) -> Transcript:
+    """Add a request's tokens and cost: to the conversation, and to the reply it gave."""
+    read = e.input + e.cache_read + e.cache_write
+    last = t.entries[-1] if t.entries else None
+    if e.purpose == "chat" and isinstance(last, AssistantEntry) and not last.input_tokens:
+        t = _put(t, replace(last, input_tokens=read, output_tokens=e.output, cost_usd=e.cost_usd))
+    cost = None if t.cost_usd is None or e.cost_usd is None else t.cost_usd + e.cost_usd
+    return replace(
+        t, input_tokens=t.input_tokens + read, output_tokens=t.output_tokens + e.output, cost_usd=cost,
+    )  # fmt: skip
 
 
 def _settle_retry(t: Transcript) -> Transcript:
@@ -230,7 +255,8 @@ def _assistant_said(t: Transcript, s: ev.Stamped, e: ev.AssistantSaid) -> Transc
     text = "".join(b.text for b in e.message.blocks if isinstance(b, Text))
     if not text and not thinking:
         return replace(_drop(t, reply.key), open_reply=None)
-    done = replace(reply, text=text, thinking=thinking, model=e.model, streaming=False, partial=e.partial)
+    done = replace(reply, text=text, thinking=thinking, model=e.model, streaming=False, partial=e.partial,
+                   cached=e.cached)  # fmt: skip
     return replace(_put(t, done), open_reply=None)
 
 
