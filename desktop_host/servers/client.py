@@ -9,8 +9,12 @@ from pydantic import ValidationError
 import desktop_host
 from desktop_host.core.errors import PeerFault
 from desktop_host.servers.callbacks import Callbacks
+from desktop_host.servers.http import HTTP_FAILED, HTTP_STATUS
 from desktop_host.servers.tap import Tap
 from desktop_host.servers.wiring import Wiring
+
+_WIRE = (T.CONNECTION_CLOSED, T.REQUEST_TIMEOUT, HTTP_FAILED, HTTP_STATUS)
+"""Codes that tell of the way to the server, not of what it speaks."""
 
 
 def make_client(wiring: Wiring, tap: Tap, mode: str, answers: Callbacks) -> Client:
@@ -32,11 +36,16 @@ def make_client(wiring: Wiring, tap: Tap, mode: str, answers: Callbacks) -> Clie
 
 
 async def introduce(client: Client, version: str) -> None:
-    """A pinned connection sends nothing by itself: ask who the server is; one that will not say is used as it is."""
+    """A pinned connection sends nothing by itself: ask who the server is.
+
+    Raises:
+        PeerFault: `protocol_error`, it does not speak this revision.
+    """
     try:
         raw = await client.session.send_discover(version)
         client.session.adopt(T.DiscoverResult.model_validate(raw))
-    except (MCPError, ValidationError):
-        return
-    except RuntimeError as error:
-        raise PeerFault("protocol_error", str(error)) from error
+    except (MCPError, ValidationError, RuntimeError) as error:
+        if isinstance(error, MCPError) and error.code in _WIRE:
+            raise
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise PeerFault("protocol_error", f"the server does not speak {version}: {first}") from error

@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from desktop_host.core.errors import KnownFault
+from desktop_host.core.errors import KnownFault, PeerFault
 from desktop_host.core.servers import FailureReport
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.servers import failure
@@ -24,11 +24,9 @@ from desktop_host.servers.http import HttpFacts
 from desktop_host.servers.stdio import StdioTransport
 from desktop_host.servers.tap import Tap
 from desktop_host.servers.transports import make_transport
-from desktop_host.servers.watch import Subscriptions, follow_modern, listen_to_lists
+from desktop_host.servers.watch import Subscriptions, follow_modern, listen_to_lists, mind_stream
 from desktop_host.servers.wiring import Floor, Wiring
 
-STREAM_S = 60.0
-"""How long a legacy server may leave us without its stream of notifications before we connect anew."""
 PROBE_S = 10.0
 """How long the SDK waits for the answer to its probe before it falls back on the same connection."""
 
@@ -68,6 +66,7 @@ class Connection:
         self._seen = failure.Evidence()
         self._leave = asyncio.Event()
         self._closing = self._broken = False
+        self._why = ""
         self._owner: asyncio.Task[None] | None = None
         self._chores: set[asyncio.Task[Any]] = set()
 
@@ -136,8 +135,9 @@ class Connection:
             owner.cancel()
         await asyncio.wait({owner})
 
-    def close_at(self) -> None:
-        """Leave soon, without waiting: the connection turned out to be useless."""
+    def give_up(self, why: str) -> None:
+        """Leave soon, without waiting: a call found that the server is gone."""
+        self._broken, self._why = True, why
         self._leave.set()
 
     def load_soon(self, kinds: tuple[str, ...]) -> None:
@@ -207,7 +207,9 @@ class Connection:
         config, lines, redact = self.wiring.config, self.wiring.log.lines(), self.wiring.redact
         if ready.done():
             if self._broken or not self._closing:
-                end = KnownFault("server_lost", failure.lost_text(config.name, seen.exit_code), server=config.name)
+                end = KnownFault(
+                    "server_lost", self._why or failure.lost_text(config.name, seen.exit_code), server=config.name
+                )
                 self.lost = failure.report(config, end, seen, lines, redact)
             return
         if self._closing:
@@ -217,7 +219,7 @@ class Connection:
         made = failure.report(config, cause, seen, lines, redact)
         leaf = failure.main_leaf(cause)
         final = made.code in ("auth", "bad_config", "vault_locked", "vault_unavailable") or (
-            isinstance(leaf, KnownFault) and "reason" in leaf.params
+            isinstance(leaf, PeerFault) or (isinstance(leaf, KnownFault) and "reason" in leaf.params)
         )
         suspect = not final and (
             (isinstance(leaf, MCPError) and self.facts.status != 401 and not self.facts.unreachable)
@@ -240,11 +242,11 @@ class Connection:
         self.capabilities = freeze(client.server_capabilities.model_dump(by_alias=True, mode="json", exclude_none=True))
         self.instructions = client.instructions
         self._catalog = Catalog(self.wiring, client, self.wiring.changed)
-        self._client = client
+        self._client, self.facts.status = client, None
         if self.modern:
             self._chore(listen_to_lists(client, self._catalog, self.wiring.clock, self._note))
             return
-        self._chore(self._mind_stream())
+        self._chore(mind_stream(self.facts, self.wiring.clock, self._note, self.worn))
         if client.server_capabilities.logging is not None:
             self._chore(self._log_level(client))
 
@@ -261,17 +263,6 @@ class Connection:
             task.cancel()
         if chores:
             await asyncio.wait(chores)
-
-    async def _mind_stream(self) -> None:
-        """Legacy HTTP: after two failed attempts the SDK gives up the stream of notifications and tells nobody."""
-        while True:
-            await self.facts.stream_ended.wait()
-            self.facts.stream_ended.clear()
-            await self.wiring.clock.sleep(STREAM_S)
-            if self.facts.streams == 0:
-                self._note("notifications come no more; connecting anew")
-                self.worn.set()
-                return
 
     async def _log_level(self, client: Client) -> None:
         request = T.SetLevelRequest(params=T.SetLevelRequestParams(level="info"))

@@ -211,7 +211,7 @@ class Desk:
                     raise KnownFault("server_lost", f"{config.name} forgot the session twice") from lost
                 connection = await keeper.renew(connection)
             except calls.ServerGone as gone:
-                keeper.unreachable(connection)
+                keeper.unreachable(connection, f"{config.name} could not be reached: {gone}")
                 raise KnownFault("server_lost", f"{config.name} was lost during the call: {gone}") from gone
         raise AssertionError("unreachable")
 

@@ -26,6 +26,7 @@ HTTP_FAILED = -32010
 HTTP_STATUS = -32011
 """A request that was answered by an HTTP error without a JSON-RPC body."""
 BODY_SHOWN = 300
+FAREWELL_S = 2.0
 
 
 @dataclass(slots=True)
@@ -62,6 +63,8 @@ class Shield(httpx2.AsyncBaseTransport):
                 return _answer(403, HTTP_FAILED, told)
             raise httpx2.UnsupportedProtocol(told)
         try:
+            if request.method == "DELETE":
+                return await self._farewell(request)
             response = await self._inner.handle_async_request(request)
             if request.method != "POST":
                 return self._minded(request, response)
@@ -79,6 +82,14 @@ class Shield(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+    async def _farewell(self, request: httpx2.Request) -> httpx2.Response:
+        """The end of a session is told, not waited for: the server may be gone."""
+        try:
+            async with asyncio.timeout(FAREWELL_S):
+                return await _whole(await self._inner.handle_async_request(request))
+        except TimeoutError:
+            raise httpx2.ReadTimeout("the server did not take the end of the session") from None
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response, kind: str) -> httpx2.Response:
         whole = await _whole(response)

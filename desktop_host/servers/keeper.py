@@ -140,10 +140,10 @@ class Keeper:
             self._renew.set()
         return await self.current(self.wiring.config.timeouts.connect_s)
 
-    def unreachable(self, connection: Connection) -> None:
+    def unreachable(self, connection: Connection, why: str) -> None:
         """A call found that the server is gone although the stream has not told so (HTTP)."""
-        if self.connection is connection:
-            connection.close_at()
+        if self.connection is connection and not connection.gone.is_set():
+            connection.give_up(why)
 
     def fault(self) -> KnownFault:
         """Why the server cannot be used now."""
@@ -171,9 +171,14 @@ class Keeper:
             pid=self.connection.pid if self.connection else None,
             since=self.since,
             restarts=self.restarts,
-            error=self.error,
+            error=self.error or self._list_error(),
             target=config.target,
         )
+
+    def _list_error(self) -> FailureReport | None:
+        """A server that is ready but did not give its tools says why."""
+        why = self.connection.catalog.errors.get("tools") if self.connection else None
+        return FailureReport("protocol_error", f"the list of tools could not be fetched: {why}") if why else None
 
     def lists_changed(self) -> None:
         """Take over what the catalog of the connection now holds."""

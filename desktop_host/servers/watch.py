@@ -19,8 +19,11 @@ from mcp.client.subscriptions import (
 
 from desktop_host.core.ports import Clock
 from desktop_host.servers.catalog import Catalog
+from desktop_host.servers.http import HttpFacts
 
 LONGEST_WAIT_S = 60.0
+STREAM_S = 60.0
+"""How long a legacy server may leave us without its stream of notifications before we connect anew."""
 BACKLOG = 256
 """Updates kept for a reader that is slow; the oldest go first, for an update only says "read it again"."""
 
@@ -68,6 +71,21 @@ async def listen_to_lists(client: Client, catalog: Catalog, clock: Clock, note: 
         gap = True
         await clock.sleep(wait * random.uniform(0.8, 1.2))
         wait = min(wait * 2, LONGEST_WAIT_S)
+
+
+async def mind_stream(facts: HttpFacts, clock: Clock, note: Callable[[str], None], worn: asyncio.Event) -> None:
+    """Legacy HTTP: after two failed attempts the SDK gives up the stream of notifications and tells nobody.
+
+    Sets `worn` where no stream has come back after `STREAM_S`.
+    """
+    while True:
+        await facts.stream_ended.wait()
+        facts.stream_ended.clear()
+        await clock.sleep(STREAM_S)
+        if facts.streams == 0:
+            note("notifications come no more; connecting anew")
+            worn.set()
+            return
 
 
 class Subscriptions:

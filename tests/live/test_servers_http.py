@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from desktop_host.core.errors import UserFault
 from desktop_host.core.messages import Outcome
-from desktop_host.core.servers import Http, ServerConfig, ServerScope, ServerState, Sse, Timeouts
+from desktop_host.core.servers import Http, Protocol, ServerConfig, ServerScope, ServerState, Sse, Timeouts
 from desktop_host.core.values import FrozenDict
 from tests.fakes.memory_vault import MemoryVault
 from tests.fakes.servers.stage import stage, text, until
@@ -103,6 +104,10 @@ async def test_a_server_out_of_reach_is_told_and_comes_back(tmp_path: Path) -> N
         outcome = await s.call("web", "echo")
         assert outcome.raw["host_error"] == "server_lost"
         await until(lambda: "waiting" in s.states("web"))
+        error = s.servers.status("web").error
+        assert error is not None
+        assert (error.code, error.remedy) == ("server_lost", "remedy.server.unreachable")
+        assert "could not be reached" in error.message
         with Web(port) as again:
             assert text(await s.call("web", "echo", m="back")) == "back"
             assert again.sessions
@@ -170,6 +175,24 @@ async def test_a_connection_for_each_call_where_the_scope_says_so(tmp_path: Path
         assert await s.servers.resources("web") == ()
         with pytest.raises(UserFault):
             await anext(s.servers.watch("web", "x"))
+
+
+async def test_a_server_that_does_not_take_leave_does_not_hold_up_the_end(tmp_path: Path, web: Web) -> None:
+    """Hazard D43."""
+    async with stage(tmp_path, at(web)) as s:
+        assert s.servers.status("web").state is ServerState.READY
+        web.deaf = True
+        began = time.monotonic()
+        await s.servers.stop("web")
+        assert time.monotonic() - began < 5
+
+
+async def test_a_pinned_revision_that_the_server_does_not_speak_is_named(tmp_path: Path, web: Web) -> None:
+    async with stage(tmp_path, at(web, protocol=Protocol.MODERN)) as s:
+        status = s.servers.status("web")
+        assert status.state is ServerState.FAILED
+        assert status.error is not None
+        assert "does not speak 2026-07-28" in status.error.message
 
 
 async def test_a_wrong_path_is_named(tmp_path: Path, web: Web) -> None:

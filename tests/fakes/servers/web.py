@@ -30,6 +30,8 @@ class Web:
         self.status: int | None = None
         """If set, every POST is answered by it, in plain text."""
         self.redirect: str | None = None
+        self.deaf = False
+        """If set, the end of a session is not answered for long."""
         self.stream: threading.Event | None = None
         """If set, GET gives a stream that ends with the event; once it is set, GET is refused."""
         self.connections: list[socket.socket] = []
@@ -76,6 +78,8 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
         def log_message(self, *_: Any) -> None: ...
 
         def do_DELETE(self) -> None:
+            if web.deaf:
+                time.sleep(10)
             self._plain(200, "")
 
         def do_GET(self) -> None:
