@@ -188,8 +188,8 @@ def test_the_raw_json_is_one_click_away_with_long_data_cut_only_on_screen(qtbot:
     card = ToolCard(entry(content=(Image(data, "image/png"),)))
     show(qtbot, card)
     assert card.fold_button.isChecked(), "what is to be seen opens by itself"
-    raw = next(b for b in card.findChildren(QPushButton) if b.text() == "Raw JSON")
-    qtbot.mouseClick(raw, Qt.MouseButton.LeftButton)
+    assert card.raw_button.accessibleName() == "Raw JSON"
+    qtbot.mouseClick(card.raw_button, Qt.MouseButton.LeftButton)
     frame = next(f for f in card.findChildren(CodeFrame) if '"mimeType": "image/png"' in f.code)
     assert "(5000)" in frame.code
     qtbot.mouseClick(frame.copy_button, Qt.MouseButton.LeftButton)

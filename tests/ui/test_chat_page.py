@@ -49,7 +49,8 @@ def make(qtbot: QtBot) -> Iterator[Make]:
         qtbot.addWidget(page)
         page.resize(900, 700)
         page.show()
-        qtbot.waitExposed(page)
+        page.activateWindow()
+        qtbot.waitUntil(page.isActiveWindow, timeout=5000)
         with qtbot.waitSignal(bridge.ready, timeout=5000):
             bridge.start()
         qtbot.waitUntil(lambda: page.chat.choices.models_known, timeout=5000)

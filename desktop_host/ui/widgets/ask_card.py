@@ -131,11 +131,14 @@ class ApproveCard(AskCard):
             self._show_change(ask)
         elif ask.description:
             self.column.addWidget(label(ask.description, "muted", selectable=True))
+        if not ask.arguments:
+            self.column.addWidget(label(tr("chat.ask.no_arguments"), "muted"))
         arguments = CodeFrame("json", title=tr("chat.tool.arguments"), max_lines=ARGUMENT_LINES)
         arguments.add_lines(pretty(ask.arguments))
         arguments.close_block()
         self.arguments = arguments
         self.column.addWidget(arguments)
+        arguments.setVisible(bool(ask.arguments))
         offered = []
         for number, choice in enumerate(choices(ask), 1):
             role = "primary" if number == 1 else "danger" if choice.letter == "D" else ""

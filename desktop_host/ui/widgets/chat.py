@@ -162,7 +162,7 @@ class ChatPage(QWidget):
 
     def _on_status(self) -> None:
         self.composer.show_status()
-        self.view.refresh_last()
+        self.view.mark_last()
 
     def _show_state(self) -> None:
         if self.chat.busy:
@@ -188,8 +188,8 @@ class ChatPage(QWidget):
         QTimer.singleShot(0, card, lambda: self._focus_card(card))
 
     def _focus_card(self, card: AskCard) -> None:
-        if self.view.following:
-            self.view.to_end()
+        if self.view.following and self.view.open_card() is card:
+            self.view.reveal(card)
         typing = self.composer.edit.hasFocus() and bool(self.composer.text.strip())
         if not typing and self.isVisible() and self.view.open_card() is card:
             first = getattr(card, "form", None)

@@ -31,7 +31,8 @@ def make(entry: Entry) -> Row:
                 return card_for(entry.ask)
             settled = SettledAsk(entry)
             # The card of the call itself says what became of it.
-            settled.setHidden(isinstance(entry.ask, ApproveTool))
+            if isinstance(entry.ask, ApproveTool):
+                settled.hide()
             return settled
 
 

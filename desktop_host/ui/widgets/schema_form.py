@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
+from desktop_host.core.places import shipped
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, theme
@@ -24,9 +25,21 @@ class SchemaForm(QWidget):
         super().__init__(parent)
         self.rows = tuple(_Row(field) for field in form_fields(schema))
         layout = column(self, space=theme.px(Space.M))
+        theme.changed.connect(self._restyle)
+        self._restyle()
         for part in self.rows:
             part.changed.connect(self.changed)
             layout.addWidget(part)
+
+    def _restyle(self) -> None:
+        c, side = theme.colors, theme.px(16)
+        tone = "dark" if theme.dark else "light"
+        mark = shipped("resources", "icons", f"check-{tone}.svg").as_posix()
+        self.setStyleSheet(
+            f"QCheckBox::indicator {{ width: {side}px; height: {side}px; border: 1px solid {c.border_strong}; "
+            f"border-radius: {theme.px(4)}px; background: {c.base}; }}"
+            f"QCheckBox::indicator:checked {{ background: {c.accent}; border-color: {c.accent}; image: url({mark}); }}"
+        )
 
     def row(self, name: str) -> _Row:
         """The row of one field."""
@@ -72,11 +85,11 @@ class _Row(QWidget):
                 widget.setAccessibleName(field.title)
             widget.setAccessibleDescription(" ".join(filter(None, (field.description, field.hint))))
         self.hint = label(field.hint, "caption")
-        self.hint.setVisible(bool(field.hint))
         self.error = label("", "danger")
-        self.error.hide()
         layout.addWidget(self.hint)
         layout.addWidget(self.error)
+        self.hint.setVisible(bool(field.hint))
+        self.error.hide()
 
     def _make(self, layout: QVBoxLayout) -> None:
         field = self.field

@@ -19,7 +19,7 @@ from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.viewmodels.asks import pretty
 from desktop_host.ui.widgets.code import CodeFrame
 from desktop_host.ui.widgets.content_views import structured_view, view_of
-from desktop_host.ui.widgets.pieces import Elided, button, clear, column, icon_label, label, row
+from desktop_host.ui.widgets.pieces import Elided, clear, column, icon_button, icon_label, label, row
 
 TICK_MS = 200
 _LOOKS = {
@@ -65,6 +65,10 @@ class ToolCard(QFrame):
         head.addLayout(names, 1)
         self._state = label("", "caption", wrap=False)
         head.addWidget(self._state)
+        self.raw_button = icon_button("trace", tr("chat.tool.raw"), self._swap_raw)
+        self.raw_button.setCheckable(True)
+        self.raw_button.hide()
+        head.addWidget(self.raw_button)
         self.fold_button = QPushButton()
         self.fold_button.setCheckable(True)
         set_role(self.fold_button, "quiet")
@@ -162,6 +166,7 @@ class ToolCard(QFrame):
 
     def _toggle(self, on: bool) -> None:
         set_icon(self.fold_button, "chevron-down" if on else "chevron-right", "muted", 16)
+        self.raw_button.setVisible(on)
         if on and (self._body is None or self._shown is not self.entry):
             self._fill()
         if self._body is not None:
@@ -193,8 +198,6 @@ class ToolCard(QFrame):
                 inner.addWidget(structured_view(entry.structured))
             if entry.outcome is not None and not entry.content and entry.structured is None:
                 inner.addWidget(label(tr("chat.tool.empty"), "muted"))
-        raw = button(tr("chat.tool.typed") if self._raw else tr("chat.tool.raw"), self._swap_raw, role="quiet")
-        inner.addLayout(row(None, raw))
 
     def _says_the_same(self) -> bool:
         """Servers repeat structured data as text; show it once, as data."""
@@ -207,7 +210,10 @@ class ToolCard(QFrame):
             return False
 
     def _swap_raw(self) -> None:
-        self._raw = not self._raw
+        self._raw = self.raw_button.isChecked()
+        words = tr("chat.tool.typed") if self._raw else tr("chat.tool.raw")
+        self.raw_button.setToolTip(words)
+        self.raw_button.setAccessibleName(words)
         self._fill()
 
     def _raw_value(self, *, cut: bool) -> object:

@@ -117,6 +117,16 @@ class TranscriptView(QScrollArea):
         bar = self.verticalScrollBar()
         bar.setValue(bar.maximum())
 
+    def reveal(self, card: AskCard) -> None:
+        """Bring a question into sight: whole where it fits, else from its top."""
+        top = card.mapTo(self._room, card.rect().topLeft()).y() + self._room.y()
+        bar = self.verticalScrollBar()
+        if card.height() + NEAR_END < self.viewport().height() and bar.maximum() - top < self.viewport().height():
+            self.to_end()
+            return
+        self._follow(False)
+        bar.setValue(top - theme.px(Space.M))
+
     def load_earlier(self) -> None:
         """Give earlier rows widgets; what is read stays where it is."""
         if self._first == 0:
@@ -147,7 +157,7 @@ class TranscriptView(QScrollArea):
         for entry in entries[self._first :]:
             self._append(entry)
         self._show_earlier()
-        self._mark_last()
+        self.mark_last()
         self.setUpdatesEnabled(True)
         self.to_end()
 
@@ -162,7 +172,7 @@ class TranscriptView(QScrollArea):
                 if isinstance(row := self._rows[entry.key], AskCard):
                     self.asked.emit(row)
         self._trim()
-        self._mark_last()
+        self.mark_last()
 
     def _update(self, row: Row, entry: Entry) -> None:
         if show(row, entry):
@@ -196,7 +206,7 @@ class TranscriptView(QScrollArea):
                 self._remove(key)
             elif self._first:
                 self._first -= 1
-        self._mark_last()
+        self.mark_last()
 
     def _remove(self, key: str) -> None:
         self._discard(self._rows.pop(key))
@@ -218,7 +228,8 @@ class TranscriptView(QScrollArea):
             self._first += 1
         self._show_earlier()
 
-    def _mark_last(self) -> None:
+    def mark_last(self) -> None:
+        """Say which rows are the last of their turn, and whether anything moves; also when the state changed."""
         last = next(reversed(self._rows), None)
         idle = not self._model.running
         worked: set[int] = set()
@@ -245,10 +256,6 @@ class TranscriptView(QScrollArea):
             case NoticeEntry():
                 return last.code != "retry_scheduled"
         return True
-
-    def refresh_last(self) -> None:
-        """The session's state changed: whether the last notice offers to go on may have, too."""
-        self._mark_last()
 
     def _show_earlier(self) -> None:
         self._earlier.setVisible(self._first > 0)

@@ -9,7 +9,6 @@ from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.tokens import TEXT_WIDTH
 from desktop_host.ui.viewmodels.choices import Choices
-from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.pieces import button, clear, column, icon_label, label, row
 
 
@@ -61,14 +60,10 @@ class Welcome(QWidget):
         self._inner.addWidget(lead)
         self._inner.addSpacing(theme.px(Space.S))
         names = ("tools", "files", "explain") if tools else ("explain", "write", "plan")
-        flow = Flow(space=theme.px(Space.S))
         for name in names:
             text = tr(f"chat.suggest.{name}")
-            flow.addWidget(button(text, lambda text=text: self.picked.emit(text)))  # type: ignore[misc]
-        holder = QWidget()
-        holder.setLayout(flow)
-        line = row(None, holder, None)
-        self._inner.addLayout(line)
+            suggestion = button(text, lambda text=text: self.picked.emit(text))  # type: ignore[misc]
+            self._inner.addLayout(row(None, suggestion, None))
 
     def _ask_for_model(self) -> None:
         mark = icon_label("key", "accent", 32)
