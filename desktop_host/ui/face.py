@@ -1,29 +1,25 @@
 """The window as a face of the host: shown first, filled when the host's types are loaded, closed in order.
 
-Only PySide6 and a few light modules of ours are imported before the first paint; the rest is imported by a
-thread right after it. `tests/ui/test_shell_start.py` holds this.
+Only PySide6 and a few light modules of ours are imported before the first paint (see `widgets.window`); what
+the frame needs follows at once, the host's types and the pages in a thread. `tests/ui/test_shell_start.py`
+and `tests/bench/first_paint.py` hold this.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEventLoop, QLibraryInfo, QObject, QSocketNotifier, Qt, QTimer, QTranslator, Signal
+from PySide6.QtCore import QEventLoop, QLibraryInfo, QObject, QTimer, QTranslator, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from desktop_host import i18n
 from desktop_host.ui.single_instance import SingleInstance
-from desktop_host.ui.theme import theme
 from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.window_state import WindowState
 
@@ -70,7 +66,9 @@ def run_window(
         The exit code: 0, or the one of the error that kept the host from opening; 2 without a display.
     """
     if not has_display():
-        print(i18n.tr("window.no_display"), file=sys.stderr)
+        from desktop_host.i18n import tr
+
+        print(tr("window.no_display"), file=sys.stderr)
         return 2
     app = QApplication.instance()
     if not isinstance(app, QApplication):
@@ -84,7 +82,7 @@ def run_window(
     try:
         face = _Face(app, opener, spec, lazy=lazy, state=WindowState(home, profile), profile=profile)
         instance.raised.connect(face.receive)
-        return face.run()
+        return face.run(instance.listen)
     finally:
         instance.release()
 
@@ -107,26 +105,27 @@ class _Face(QObject):
         self._closing = False
         self._over = False
         self._translator = QTranslator(self)
-        language = state.text("language", "system")
-        i18n.install(language)
-        self._speak(language)
-        theme.apply(state.text("theme", "system"), state.number("scale", 100))
         self.window = MainWindow(state, profile)
         self.window.closing.connect(self._close)
-        self._loaded.connect(self._fill, Qt.ConnectionType.QueuedConnection)
-        self._signals = _Signals(self.window.close, self)
+        self._loaded.connect(self._fill)
 
-    def run(self) -> int:
-        """Show, paint, load, run."""
+    def run(self, painted_first: Callable[[], None]) -> int:
+        """Show, paint, then `painted_first`, load, run."""
         self.window.show()
         painted = QEventLoop()
         self.window.after_paint(painted.quit)
         QTimer.singleShot(2000, painted.quit)  # a window that starts minimised is not painted
         painted.exec()
         threading.Thread(target=self._load, name="warm-up", daemon=True).start()
+        self._dress()
+        painted_first()
         import asyncio
 
         import qasync
+
+        from desktop_host.ui.signals import QuitSignals
+
+        signals = QuitSignals(self.window.close, self)
 
         self._loop = qasync.QEventLoop(self._app, already_running=False)
         asyncio.set_event_loop(self._loop)
@@ -136,11 +135,23 @@ class _Face(QObject):
                     self._loop.run_forever()
         finally:
             asyncio.set_event_loop(None)
-            self._signals.restore()
+            signals.restore()
             self.window.hide()
             self.window.deleteLater()
             self._app.sendPostedEvents(None, 0)
         return self._code
+
+    def _dress(self) -> None:
+        """Language, looks and the frame, as the window remembers them."""
+        from desktop_host import i18n
+        from desktop_host.ui.theme import theme
+
+        state = self.window.state
+        language = state.text("language", "system")
+        i18n.install(language)
+        self._speak(language)
+        theme.apply(state.text("theme", "system"), state.number("scale", 100))
+        self.window.build()
 
     def receive(self, arguments: list[str]) -> None:
         """Another start hands over."""
@@ -209,40 +220,11 @@ class _Face(QObject):
 
     def _speak(self, language: str) -> None:
         """Qt's own texts (dialogs, menus of text fields) in the language of the window."""
+        from desktop_host import i18n
+
         self._app.removeTranslator(self._translator)
         if i18n.pick_language(language) == "zh_CN":
             folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
             if self._translator.load("qtbase_zh_CN", folder):
                 self._app.installTranslator(self._translator)
         QGuiApplication.setApplicationDisplayName(i18n.tr("app.name"))
-
-
-class _Signals(QObject):
-    """SIGINT and SIGTERM close the window in order; Qt's loop is woken by a socket."""
-
-    def __init__(self, act: Callable[[], object], parent: QObject) -> None:
-        super().__init__(parent)
-        self._act = act
-        self._ours, theirs = socket.socketpair()
-        self._theirs = theirs
-        for end in (self._ours, theirs):
-            end.setblocking(False)
-        self._old_fd = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
-        self._old = {which: signal.signal(which, lambda *_: None) for which in (signal.SIGINT, signal.SIGTERM)}
-        self._notifier = QSocketNotifier(self._ours.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._on_signal)
-
-    def restore(self) -> None:
-        """Put the former handlers back."""
-        self._notifier.setEnabled(False)
-        signal.set_wakeup_fd(self._old_fd)
-        for which, handler in self._old.items():
-            signal.signal(which, handler)
-        self._ours.close()
-        self._theirs.close()
-
-    def _on_signal(self) -> None:
-        with suppress(BlockingIOError):
-            got = self._ours.recv(64)
-            if any(which in got for which in (signal.SIGINT, signal.SIGTERM)):
-                self._act()

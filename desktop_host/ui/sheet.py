@@ -73,11 +73,13 @@ QPushButton[role="name"] {{ background: transparent; border: 2px solid transpare
 QPushButton[role="name"]:hover {{ color: {c.link}; }}
 QPushButton[role="name"]:focus {{ border-color: {c.focus}; padding-left: {xs}px; }}
 QPushButton[role="suggestion"] {{ text-align: left; padding: {s}px {m}px; }}
-QPushButton[role="nav"] {{ background: transparent; border: 2px solid transparent; text-align: left;
-  padding: {px(6)}px {s}px; }}
-QPushButton[role="nav"]:hover {{ background: {c.hover}; }}
-QPushButton[role="nav"]:checked {{ background: {c.accent_soft}; font-weight: 600; }}
-QPushButton[role="nav"]:focus {{ border-color: {c.focus}; }}
+QPushButton[role="nav"], QPushButton[role="nav-folded"] {{ background: transparent; border: 2px solid transparent;
+  text-align: left; padding: {px(6)}px {s}px; }}
+QPushButton[role="nav-folded"] {{ text-align: center; padding: {px(6)}px 0px; }}
+QPushButton[role="nav"]:hover, QPushButton[role="nav-folded"]:hover {{ background: {c.hover}; }}
+QPushButton[role="nav"]:checked, QPushButton[role="nav-folded"]:checked {{ background: {c.accent_soft};
+  font-weight: 600; }}
+QPushButton[role="nav"]:focus, QPushButton[role="nav-folded"]:focus {{ border-color: {c.focus}; }}
 QToolButton::menu-indicator, QPushButton::menu-indicator {{ image: none; }}
 
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.base}; color: {c.text};
@@ -124,6 +126,12 @@ QTabBar::tab {{ background: transparent; color: {c.muted}; border: 2px solid tra
 QTabBar::tab:selected {{ color: {c.text}; border-bottom-color: {c.accent}; }}
 QTabBar::tab:hover {{ color: {c.text}; background: {c.hover}; }}
 QTabBar::tab:focus {{ border-color: {c.focus}; border-radius: {px(4)}px; }}
+
+QTabBar::scroller {{ width: {px(48)}px; }}
+QTabBar QToolButton {{ background: {c.window}; border: none; padding: 0px; min-height: 0px; }}
+QTabBar QToolButton::left-arrow {{ image: url({icons}/arrow-left-{tone}.svg); width: {px(14)}px; height: {px(14)}px; }}
+QTabBar QToolButton::right-arrow {{ image: url({icons}/arrow-right-{tone}.svg); width: {px(14)}px;
+  height: {px(14)}px; }}
 
 QMenu {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border_strong}; padding: {xs}px; }}
 QMenu::item {{ padding: {px(6)}px {px(28)}px {px(6)}px {px(24)}px; border-radius: {px(4)}px; }}

@@ -42,6 +42,13 @@ TEXT_WIDTH = 760
 """Longest line of a conversation or a page, pixels at 100 %."""
 
 
+SIDEBAR = 264
+"""Width of the sidebar, pixels at 100 %."""
+SIDEBAR_FOLDED = 56
+ROOM_FOR_CENTRE = 420
+"""Below this (pixels at 100 %) beside it, the sidebar folds by itself."""
+
+
 class Scheme(StrEnum):
     """The looks there are."""
 
@@ -90,7 +97,7 @@ LIGHT = Colors(
     window="#f8f8fa", sidebar="#f0f0f4", base="#ffffff", raised="#ffffff", sunken="#f3f3f6", hover="#e6e6ec",
     border="#e1e1e7", border_strong="#c2c2cc", text="#1c1c21", muted="#5b5b67", faint="#8d8d99",
     accent="#4b57cf", on_accent="#ffffff", accent_soft="#e8eafb", link="#3d49c2", focus="#4b57cf",
-    success="#1a7f4b", success_soft="#e2f4ea", warning="#8f5a00", warning_soft="#fdf1d8",
+    success="#177544", success_soft="#e2f4ea", warning="#8f5a00", warning_soft="#fdf1d8",
     danger="#c0323a", danger_soft="#fce8e8", on_danger="#ffffff", info="#2568a8", info_soft="#e4f0fa",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from desktop_host.core.servers import ImportedServer
 from desktop_host.core.tools import ALIAS
 from desktop_host.i18n import current, tr, trn
 from desktop_host.ui.theme import Space, set_role, theme
+from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.forms import Field
@@ -119,8 +120,8 @@ class AddPanel(QWidget):
             return
         self._servers.parse(
             text,
-            lambda found: self._show(found, "") if self._asked == text else None,
-            lambda error: self._show((), " ".join(told(error))) if self._asked == text else None,
+            while_alive(self, lambda found: self._show(found, "") if self._asked == text else None),
+            while_alive(self, lambda e: self._show((), " ".join(told(e))) if self._asked == text else None),
         )
 
     def _show(self, found: tuple[ImportedServer, ...], problem: str) -> None:
@@ -145,7 +146,12 @@ class AddPanel(QWidget):
         if len(good) < len(values) or not good:
             return
         self.go.setEnabled(False)
-        self._servers.add(tuple(good), self.added.emit, self._failed)
+        self._servers.add(tuple(good), while_alive(self, self._added), while_alive(self, self._failed))
+
+    def _added(self, names: tuple[str, ...]) -> None:
+        self.paste.setPlainText("")  # it may hold secrets, which are in the vault now
+        self._show((), "")
+        self.added.emit(names)
 
     def _failed(self, error: HostError) -> None:
         self.go.setEnabled(True)

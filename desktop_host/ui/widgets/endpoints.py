@@ -11,6 +11,7 @@ from desktop_host.core.errors import HostError
 from desktop_host.core.settings import Endpoint
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role
+from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.models import WIRES, Models, endpoint_ref
 from desktop_host.ui.viewmodels.settings import ProfileSettings
 from desktop_host.ui.widgets.confirm import confirm
@@ -63,12 +64,13 @@ class EndpointForm(Card):
         others = tuple(e for e in self._settings.current.endpoints if e != self._old and e.name != made.name)
         self.save.setEnabled(False)
         secret = take(self.key)
+        failed = while_alive(self, self._failed)
 
         def keep() -> None:
-            self._settings.put_endpoints((*others, made), self._kept, self._failed)
+            self._settings.put_endpoints((*others, made), while_alive(self, self._kept), failed)
 
         if secret:
-            self._models.put_key(url, secret, keep, self._failed)
+            self._models.put_key(url, secret, keep, failed)
         else:
             keep()
 
@@ -114,7 +116,8 @@ class EndpointRow(Card):
             return
         self.test.setEnabled(False)
         self._say(tr("key.testing"), "muted")
-        self._models.check(ref, lambda: self._tested(tr("endpoint.works"), "success"), self._failed)
+        works = while_alive(self, lambda: self._tested(tr("endpoint.works"), "success"))
+        self._models.check(ref, works, while_alive(self, self._failed))
 
     def _failed(self, error: HostError) -> None:
         self._tested("\n".join(part for part in told(error) if part), "danger")
@@ -133,7 +136,7 @@ class EndpointRow(Card):
 
         def act() -> None:
             rest = tuple(e for e in self._settings.current.endpoints if e != one)
-            self._settings.put_endpoints(rest, self._gone, self._failed)
+            self._settings.put_endpoints(rest, self._gone, while_alive(self, self._failed))
 
         confirm(
             self.window(), tr("endpoint.remove.title", name=one.name), tr("endpoint.remove.text"),
@@ -162,7 +165,7 @@ class Endpoints(QWidget):
         inner.addLayout(self._list)
         inner.addLayout(self._slot)
         inner.addLayout(row(self.add_one, None))
-        settings.changed.connect(lambda _key: self._show())
+        settings.changed.connect(self._show)
         self._show()
 
     def open_form(self, old: Endpoint | None = None) -> None:
@@ -179,7 +182,7 @@ class Endpoints(QWidget):
         self.form = None
         self.add_one.show()
 
-    def _show(self) -> None:
+    def _show(self, _key: str = "") -> None:
         endpoints = self._settings.current.endpoints
         if endpoints == self._shown:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Signal
@@ -14,6 +15,7 @@ from desktop_host.core.servers import ImportedServer, ServerConfig, Stdio
 from desktop_host.core.tools import alias_for
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role
+from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.models import VENDORS, Models
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.viewmodels.settings import ProfileSettings
@@ -23,7 +25,7 @@ from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.key_row import KeyRow
 from desktop_host.ui.widgets.local_models import LocalModels
 from desktop_host.ui.widgets.page import Centred, Page, told
-from desktop_host.ui.widgets.pieces import Card, button, icon_label, label, pill, row, set_pill
+from desktop_host.ui.widgets.pieces import Card, TextButton, button, icon_label, label, pill, row, set_pill
 
 STEPS = ("model", "tools", "ask")
 QUESTIONS = ("first.question.folder", "first.question.tools", "first.question.plain")
@@ -88,7 +90,7 @@ class ToolsStep(Page):
         self._said.hide()
         card.add(self._said)
         self.panel = AddPanel(servers)
-        self.panel.added.connect(lambda names: self._added(names))
+        self.panel.added.connect(self._added)
         self.add(card)
         self.column.addSpacing(Space.S)
         self.add(label(tr("first.tools.paste"), "heading"), label(tr("add.lead"), "muted"), self.panel)
@@ -98,7 +100,7 @@ class ToolsStep(Page):
         self.choose.setEnabled(False)
         taken = frozenset(s.name for s in self._servers.statuses())
         found = ImportedServer(knowledge_server(Path(folder), taken))
-        self._servers.add((found,), self._added, self._failed)
+        self._servers.add((found,), while_alive(self, self._added), while_alive(self, self._failed))
 
     def _ask(self) -> None:
         dialog = QFileDialog(self.window(), tr("first.knowledge.choose"), str(Path.home()))
@@ -111,7 +113,6 @@ class ToolsStep(Page):
     def _added(self, names: tuple[str, ...]) -> None:
         self.choose.setEnabled(True)
         self._say(tr("server.added", name=", ".join(names)), "success")
-        self.panel.paste.clear()
 
     def _failed(self, error: HostError) -> None:
         self.choose.setEnabled(True)
@@ -133,7 +134,7 @@ class AskStep(Page):
         self.questions = []
         for key in QUESTIONS:
             text = tr(key)
-            made = button(text, lambda t=text: self.chosen.emit(t), role="suggestion", icon="chat")  # type: ignore[misc]
+            made = TextButton(text, partial(self.chosen.emit, text), icon="chat")
             self.questions.append(made)
             self.add(made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtWidgets import QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QPlainTextEdit, QSpinBox, QWidget
 
 from desktop_host.core.values import FrozenDict
 from desktop_host.i18n import tr
@@ -21,6 +21,8 @@ class Field(QWidget):
         title = label(name, "strong")
         title.setBuddy(control)
         control.setAccessibleName(name)
+        if isinstance(control, QAbstractSpinBox):
+            control.lineEdit().setAccessibleName(name)
         if help_text:
             control.setAccessibleDescription(help_text)
         self._error = label("", "danger")

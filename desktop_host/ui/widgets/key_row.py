@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLineEdit
 from desktop_host.core.errors import HostError
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role
+from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import told
@@ -80,7 +81,7 @@ class KeyRow(Card):
         value = take(self.field)
         if value:
             self._say(tr("key.saving"), "muted")
-            self._models.put_key(self.vendor, value, self._saved, self._failed)
+            self._models.put_key(self.vendor, value, while_alive(self, self._saved), while_alive(self, self._failed))
 
     def _saved(self) -> None:
         self._say(tr("key.saved"), "success")
@@ -93,7 +94,7 @@ class KeyRow(Card):
         self._testing = True
         self._enable()
         self._say(tr("key.testing"), "muted")
-        self._models.check(ref, self._works, self._failed)
+        self._models.check(ref, while_alive(self, self._works), while_alive(self, self._failed))
 
     def _works(self) -> None:
         self._testing = False

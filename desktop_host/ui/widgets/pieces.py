@@ -78,6 +78,38 @@ def button(text: str, act: Callable[[], object] | None = None, *, role: str = ""
     return made
 
 
+class TextButton(QPushButton):
+    """A button whose text wraps."""
+
+    def __init__(self, text: str, act: Callable[[], object], *, icon: str) -> None:
+        super().__init__()
+        set_role(self, "suggestion")
+        self.setAutoDefault(False)
+        self.setAccessibleName(text)
+        self.words = label(text)
+        inner = row(icon_label(icon), self.words, owner=self)
+        inner.setStretch(1, 1)
+        inner.setContentsMargins(Space.M, Space.S, Space.M, Space.S)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        for child in self.findChildren(QLabel):
+            child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.clicked.connect(lambda _checked=False: act())
+
+    def sizeHint(self) -> QSize:
+        layout = self.layout()
+        return layout.totalSizeHint() if layout is not None else super().sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        layout = self.layout()
+        return layout.totalMinimumSize() if layout is not None else super().minimumSizeHint()
+
+    def heightForWidth(self, width: int) -> int:
+        layout = self.layout()
+        return layout.totalHeightForWidth(width) if layout is not None else -1
+
+
 def icon_button(icon: str, name: str, act: Callable[[], object] | None = None, *, role: str = "quiet") -> QToolButton:
     """A button with an icon only; `name` is its tool tip and what a screen reader says."""
     made = QToolButton()

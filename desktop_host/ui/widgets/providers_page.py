@@ -41,8 +41,12 @@ class DefaultModel(Card):
             label(tr("settings.model.default"), "strong"), self.box, label(tr("settings.model.default.help"), "caption")
         )
         models.changed.connect(self._show)
-        settings.changed.connect(lambda key: self._show() if key in ("", "model.default") else None)
+        settings.changed.connect(self._changed)
         self._show()
+
+    def _changed(self, key: str) -> None:
+        if key in ("", "model.default"):
+            self._show()
 
     def _show(self) -> None:
         now = str(self._settings.value("model.default"))

@@ -10,6 +10,7 @@ from desktop_host.core.errors import HostError
 from desktop_host.core.servers import Http, Launch, Protocol, ServerConfig, ServerScope, Sse, Stdio, Timeouts
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role
+from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.forms import Field, Lines, Pairs, SecondsBox
@@ -149,7 +150,8 @@ class ServerSettings(Page):
         live = status is not None and status.state in LIVE
         restart = live and now is not None and config.launch != now.launch
         self.save.setEnabled(False)
-        self._servers.update(config, self._saved, self._failed, restart=restart)
+        done, failed = while_alive(self, self._saved), while_alive(self, self._failed)
+        self._servers.update(config, done, failed, restart=restart)
 
     def _saved(self) -> None:
         self.save.setEnabled(True)

@@ -115,7 +115,7 @@ class Overview(Page):
         self._tick.setInterval(1000)
         self._tick.timeout.connect(self.show_status)
         self._tick.start()
-        servers.changed.connect(lambda changed: self.show_status() if changed == name else None)
+        servers.changed.connect(self._changed)
         self.show_status()
 
     def show_status(self) -> None:
@@ -132,6 +132,10 @@ class Overview(Page):
         self.facts.put(self._pairs(status))
         self._words.setText(status.instructions or "")
         self._said.setVisible(bool(status.instructions))
+
+    def _changed(self, name: str) -> None:
+        if name == self._name:
+            self.show_status()
 
     def _pairs(self, s: ServerStatus) -> tuple[tuple[str, str], ...]:
         server = s.server

@@ -186,7 +186,7 @@ class ToolsTab(Page):
         self._list = column()
         self.add(self.filter, self._sum, self._list)
         servers.lists_changed.connect(self._lists_changed)
-        servers.changed.connect(lambda changed: self.refresh() if changed == name else None)
+        servers.changed.connect(self._changed)
         self.refresh()
 
     def refresh(self) -> None:
@@ -196,6 +196,10 @@ class ToolsTab(Page):
             return host.servers.tools(self._name)
 
         self._bridge.then(read, self._show, self._fail, self)
+
+    def _changed(self, name: str) -> None:
+        if name == self._name:
+            self.refresh()
 
     def _lists_changed(self, name: str, lists: tuple[str, ...]) -> None:
         if name == self._name and "tools" in lists:

@@ -14,6 +14,7 @@ from desktop_host.ui.theme import Space, icon, set_icon
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.add_server import AddServer
 from desktop_host.ui.widgets.confirm import confirm
+from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import Empty, Page
 from desktop_host.ui.widgets.pieces import (
     Card,
@@ -66,7 +67,7 @@ class ServerCard(Card):
         self.reason = label("", "danger")
         self.add(
             row(self.title, None, self.run, self.again, self.switch, self.more, space=Space.XS),
-            row(self.state, self.transport, self.counts, None),
+            Flow(self.state, self.transport, self.counts),
             self.target,
             self.reason,
         )
@@ -128,6 +129,8 @@ class ServersPage(QStackedWidget):
         self.cards: dict[str, ServerCard] = {}
         self.detail: ServerDetail | None = None
         self.adding: AddServer | None = None
+        self._next = ""
+        """Just added: shown once it is in the list."""
         self._list = Page()
         self._list.add(row(label(tr("nav.servers"), "title", wrap=False), None, self._add_button()))
         self._list.add(label(tr("servers.lead"), "muted"))
@@ -202,6 +205,9 @@ class ServersPage(QStackedWidget):
                 made.opened.connect(self.show_server)
                 self._cards.addWidget(made)
                 self.cards[name] = made
+        if self._next in names:
+            wanted, self._next = self._next, ""
+            self.show_server(wanted)
         self._empty.setVisible(not names and not self._servers.reading)
 
     def _changed(self, name: str) -> None:
@@ -216,6 +222,6 @@ class ServersPage(QStackedWidget):
     def _added(self, names: tuple[str, ...]) -> None:
         self._say(tr("server.added", name=", ".join(names)), "check")
         if len(names) == 1:
-            self._servers.loaded.connect(lambda: self.show_server(names[0]), Qt.ConnectionType.SingleShotConnection)
+            self._next = names[0]
         else:
             self.show_list()

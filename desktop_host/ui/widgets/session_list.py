@@ -79,6 +79,12 @@ class SessionDelegate(QStyledItemDelegate):
         editor.setStyleSheet("padding: 0px;")
         return editor
 
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        """Once only: what happens in the list meanwhile must not take back what is being typed."""
+        if not editor.property("filled"):
+            editor.setProperty("filled", True)
+            super().setEditorData(editor, index)
+
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
         rect: QRect = option.rect
         editor.setGeometry(rect.adjusted(2, 2, -2, -2))

@@ -20,6 +20,7 @@ from desktop_host.core.errors import HostError
 from desktop_host.core.settings import SECTIONS, Setting, schema
 from desktop_host.i18n import current, tr
 from desktop_host.ui.theme import Space, theme
+from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
 from desktop_host.ui.widgets.flow import Flow
@@ -33,6 +34,8 @@ from desktop_host.ui.widgets.switch import Switch
 TABS = ("general", "models", "permissions")
 HIDDEN = frozenset({"general.onboarded", "model.default"})
 """Not drawn from the schema: a mark of ours, and what the models page chooses."""
+LATER = frozenset({"skills"})
+"""Sections whose pages come with their own part of the window: no dead entries here."""
 TYPING_MS = 700
 
 
@@ -57,6 +60,8 @@ class SettingRow(QWidget):
         words.addWidget(self._error)
         self.control = self._make()
         self.control.setAccessibleName(name)
+        if isinstance(self.control, NumberBox):
+            self.control.lineEdit().setAccessibleName(name)
         self._line.addLayout(words, 1)
         self._line.addWidget(self.control, 0, Qt.AlignmentFlag.AlignVCenter)
         settings.changed.connect(self._changed)
@@ -121,7 +126,7 @@ class SettingRow(QWidget):
         if value == self._settings.value(self.spec.key):
             return
         self._error.hide()
-        self._settings.set(self.spec.key, value, self._failed)
+        self._settings.set(self.spec.key, value, while_alive(self, self._failed))
 
     def _failed(self, error: HostError) -> None:
         self._error.setText(" ".join(told(error)))
@@ -156,7 +161,7 @@ class GeneralTab(Page):
         self.rows: dict[str, SettingRow] = {}
         for section in SECTIONS:
             specs = [s for s in schema() if s.key.startswith(f"{section}.") and s.key not in HIDDEN]
-            if not specs:
+            if not specs or section in LATER:
                 continue
             if self.rows:
                 self.column.addSpacing(Space.S)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QFrame,
     QPushButton,
     QSizePolicy,
@@ -21,14 +20,13 @@ from PySide6.QtWidgets import (
 from desktop_host.i18n import tr
 from desktop_host.ui.actions import Actions
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
+from desktop_host.ui.tokens import SIDEBAR, SIDEBAR_FOLDED
 from desktop_host.ui.widgets.pieces import Elided, SearchField, column, icon_button, label, row
 
 if TYPE_CHECKING:
     from desktop_host.ui.viewmodels.sessions import Sessions
     from desktop_host.ui.widgets.session_list import SessionList
 
-WIDTH = 264
-FOLDED = 56
 SEARCH_MS = 180
 NAV = (("chats", "go.chats", "chat"), ("servers", "go.servers", "servers"), ("settings", "go.settings", "settings"))
 
@@ -54,9 +52,10 @@ class Sidebar(QFrame):
         outer.addLayout(self._head(title))
         outer.addWidget(self._new_chat())
         outer.addWidget(self._search())
-        self._middle = QVBoxLayout()
-        self._middle.setContentsMargins(0, 0, 0, 0)
-        outer.addLayout(self._middle, 1)
+        middle = QWidget()
+        middle.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self._middle = column(middle, space=0)
+        outer.addWidget(middle, 1)
         self._none = label("", "caption")
         self._none.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
         self._none.setContentsMargins(Space.M, Space.L, Space.M, 0)
@@ -104,7 +103,6 @@ class Sidebar(QFrame):
     def _nav(self) -> QVBoxLayout:
         box = column(space=2)
         self.nav: dict[str, QPushButton] = {}
-        self._group = QButtonGroup(self)
         for name, command, mark in NAV:
             made = QPushButton(tr(f"nav.{name}"))
             set_role(made, "nav")
@@ -113,7 +111,6 @@ class Sidebar(QFrame):
             made.setAccessibleName(tr(f"nav.{name}"))
             made.setToolTip(self._actions.hint(command))
             made.clicked.connect(lambda _checked=False, c=command: self._actions.run(c))
-            self._group.addButton(made)
             self.nav[name] = made
             box.addWidget(made)
         return box
@@ -128,6 +125,8 @@ class Sidebar(QFrame):
         self.list.opened.connect(self.opened)
         self.list.wanted.connect(self.wanted)
         self._middle.insertWidget(0, self.list, 1)
+        self.setTabOrder(self.search, self.list)
+        self.setTabOrder(self.list, self.nav[NAV[0][0]])
         model.loaded.connect(self._loaded)
         self._loaded()
         self._fit()
@@ -140,13 +139,8 @@ class Sidebar(QFrame):
 
     def show_page(self, name: str) -> None:
         """Show which page is open."""
-        if name in self.nav:
-            self.nav[name].setChecked(True)
-            return
-        self._group.setExclusive(False)
-        for made in self.nav.values():
-            made.setChecked(False)
-        self._group.setExclusive(True)
+        for one, made in self.nav.items():
+            made.setChecked(one == name)
 
     def fold(self, on: bool) -> None:
         """Fold to icons, or unfold."""
@@ -198,15 +192,17 @@ class Sidebar(QFrame):
             self.list.choose(self._chosen)
 
     def _fit(self) -> None:
-        self.setFixedWidth(theme.px(FOLDED if self.folded else WIDTH))
+        self.setFixedWidth(theme.px(SIDEBAR_FOLDED if self.folded else SIDEBAR))
         for widget in self._wide:
             widget.setVisible(not self.folded)
         self._head_line.setContentsMargins(0 if self.folded else Space.S, 0, 0, 0)
         self.new_chat.setText("" if self.folded else tr("command.chat.new"))
         set_icon(self.new_chat, "plus")
+        set_role(self.new_chat, "nav-folded" if self.folded else "nav")
         for name, _command, mark in NAV:
             self.nav[name].setText("" if self.folded else tr(f"nav.{name}"))
             set_icon(self.nav[name], mark)
+            set_role(self.nav[name], "nav-folded" if self.folded else "nav")
         if self.list is not None:
             self._loaded()
         else:

@@ -82,8 +82,10 @@ class Toasts(QWidget):
             inner.addWidget(button(action[0], action[1], role="link"))
         inner.addWidget(icon_button("close", tr("action.dismiss"), lambda: self._drop(frame)))
         self._column.addWidget(frame)
+        frame.show()
         QTimer.singleShot(stays, frame, lambda: self._drop(frame))
         self._place()
+        QTimer.singleShot(0, self, self._place)  # fonts of the style sheet are known now
 
     def _drop(self, frame: QWidget) -> None:
         self._column.removeWidget(frame)
@@ -97,9 +99,10 @@ class Toasts(QWidget):
             return
         width = min(theme.px(WIDTH), self._over.width() - 2 * Space.L)
         self.setFixedWidth(max(160, width))
-        self._column.activate()
-        self.resize(self.width(), max(self._column.heightForWidth(self.width()), self._column.minimumSize().height()))
+        self.show()
+        inner = [w.layout() for w in self._shown()]
+        heights = [layout.totalHeightForWidth(self.width()) for layout in inner if layout is not None]
+        self.resize(self.width(), sum(heights) + Space.S * (len(heights) - 1))
         room = self._over.geometry()
         self.move(room.center().x() - self.width() // 2, room.bottom() - self.height() - theme.px(self.lift))
-        self.show()
         self.raise_()

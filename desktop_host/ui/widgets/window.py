@@ -1,32 +1,32 @@
-"""The frame: sidebar, centre, notices, palette. Painted before anything of the host is loaded."""
+"""The frame: sidebar, centre, notices, palette.
+
+The first paint shows the frame's grounds alone: building the sidebar loads Qt's enumerations and fonts, which
+takes a third of the start of an empty window. So nothing of `theme`, `actions` or `pieces` is imported before
+`build`, which the face calls right after that paint. (`Qt` itself costs 40 ms at its first use.)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QIcon, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QPainter
+from PySide6.QtWidgets import QMainWindow, QWidget
 
-from desktop_host.core.places import shipped
-from desktop_host.i18n import tr
-from desktop_host.ui.actions import Actions
-from desktop_host.ui.theme import theme
-from desktop_host.ui.widgets.pieces import label
-from desktop_host.ui.widgets.sidebar import WIDTH, Sidebar
+from desktop_host.ui.tokens import COLORS, ROOM_FOR_CENTRE, SIDEBAR, SIDEBAR_FOLDED, Scheme
 from desktop_host.ui.window_state import WindowState
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QEvent
+    from PySide6.QtGui import QCloseEvent, QPaintEvent, QResizeEvent
+
     from desktop_host.ui.widgets.palette import CommandPalette
     from desktop_host.ui.widgets.toast import Toasts
 
-ROOM_FOR_CENTRE = 420
-"""Below this (pixels at 100 %) beside it, the sidebar folds by itself."""
-
 
 class MainWindow(QMainWindow):
-    """The window. `Workspace` fills it once the host's types are loaded."""
+    """The window. `build` makes the frame, `Workspace` fills it once the host's types are loaded."""
 
     painted = Signal()
     """The first paint is on the screen."""
@@ -36,25 +36,36 @@ class MainWindow(QMainWindow):
     """The frame was made anew (another language); pages must be too."""
 
     def __init__(self, state: WindowState, profile: str = "default") -> None:
+        self.built = False  # before all: Qt reports changes while it makes the window
         super().__init__()
-        self.setWindowTitle(tr("app.name"))
-        self.setWindowIcon(QIcon(str(shipped("resources", "icons", "app.svg"))))
+        self.setWindowTitle("Desktop Host")
         self.state = state
-        self.commands = Actions(self)
         self._profile = profile
         self._first_paint = True
         self._overlays: tuple[Toasts, CommandPalette] | None = None
         self._wants_fold = state.flag("folded")
-        self.commands.bind("view.sidebar", self._toggle_sidebar)
-        self.commands.bind("app.quit", self.close)
         self.setMinimumSize(480, 360)
         self.resize(1180, 780)
-        self.build()
         if not state.data("geometry").isEmpty():
             self.restoreGeometry(state.data("geometry"))
 
     def build(self) -> None:
         """Make the frame (anew) in the current language."""
+        from PySide6.QtCore import Qt
+        from PySide6.QtGui import QIcon
+        from PySide6.QtWidgets import QHBoxLayout, QStackedWidget
+
+        from desktop_host.core.places import shipped
+        from desktop_host.i18n import tr
+        from desktop_host.ui.actions import Actions
+        from desktop_host.ui.widgets.pieces import label
+        from desktop_host.ui.widgets.sidebar import Sidebar
+
+        if not self.built:
+            self.commands = Actions(self)
+            self.commands.bind("view.sidebar", self._toggle_sidebar)
+            self.commands.bind("app.quit", self.close)
+            self.setWindowIcon(QIcon(str(shipped("resources", "icons", "app.svg"))))
         self._overlays = None
         self.commands.retranslate()
         self._middle = middle = QWidget()
@@ -62,6 +73,7 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         name = tr("app.name")
+        self.setWindowTitle(name)
         self.sidebar = Sidebar(self.commands, name if self._profile == "default" else f"{name} · {self._profile}")
         self.stack = QStackedWidget()
         starting = label(tr("window.starting"), "muted")
@@ -74,8 +86,10 @@ class MainWindow(QMainWindow):
         if old is not None:
             old.hide()
             old.deleteLater()
+        again, self.built = self.built, True
         self._fit_sidebar()
-        self.rebuilt.emit()
+        if again:
+            self.rebuilt.emit()
 
     @property
     def toasts(self) -> Toasts:
@@ -95,15 +109,17 @@ class MainWindow(QMainWindow):
 
     def come_forward(self) -> None:
         """Raise the window, however it was hidden."""
+        from PySide6.QtCore import Qt
+
         self.setWindowState((self.windowState() & ~Qt.WindowState.WindowMinimized) | Qt.WindowState.WindowActive)
         self.show()
         self.raise_()
         self.activateWindow()
 
     def after_paint(self, act: Callable[[], None]) -> None:
-        """Do something right after the first paint (at once, if that is past)."""
+        """Do something once the window was painted (at once, if that is past)."""
         if self._first_paint:
-            self.painted.connect(act, Qt.ConnectionType.SingleShotConnection)
+            self.painted.connect(act)
         else:
             act()
 
@@ -111,17 +127,20 @@ class MainWindow(QMainWindow):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        if not self.built:
+            self._paint_grounds()
         if self._first_paint:
             self._first_paint = False
             QTimer.singleShot(0, self.painted.emit)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit_sidebar()
+        if self.built:
+            self._fit_sidebar()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.StyleChange, QEvent.Type.FontChange):
+        if self.built and event.type() in (event.Type.StyleChange, event.Type.FontChange):
             self._fit_sidebar()
 
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -146,10 +165,27 @@ class MainWindow(QMainWindow):
         self._wants_fold = not self.sidebar.folded
         self.sidebar.fold(self._wants_fold)
 
+    def _folded(self, scale: int) -> bool:
+        return self._wants_fold or self.width() * 100 < (SIDEBAR + ROOM_FOR_CENTRE) * scale
+
     def _fit_sidebar(self) -> None:
-        if not hasattr(self, "sidebar"):
-            return
-        narrow = self.width() < theme.px(WIDTH + ROOM_FOR_CENTRE)
-        wanted = self._wants_fold or narrow
+        from desktop_host.ui.theme import theme
+
+        wanted = self._folded(theme.scale)
         if wanted != self.sidebar.folded:
             self.sidebar.fold(wanted)
+
+    def _paint_grounds(self) -> None:
+        """What the frame looks like while its parts are made."""
+        wanted, scale = self.state.text("theme", "system"), self.state.number("scale", 100)
+        if wanted in COLORS:
+            colors = COLORS[Scheme(wanted)]
+        else:
+            dark = QGuiApplication.palette().window().color().lightness() < 128
+            colors = COLORS[Scheme.DARK if dark else Scheme.LIGHT]
+        wide = (SIDEBAR_FOLDED if self._folded(scale) else SIDEBAR) * scale // 100
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(colors.window))
+        painter.fillRect(0, 0, wide, self.height(), QColor(colors.sidebar))
+        painter.fillRect(wide - 1, 0, 1, self.height(), QColor(colors.border))
+        painter.end()

@@ -46,6 +46,8 @@ class Workspace(QObject):
 
     def __init__(self, window: MainWindow, bridge: Bridge, retry: Callable[[], None]) -> None:
         super().__init__(window)
+        if not window.built:
+            window.build()
         self.window, self.bridge = window, bridge
         self._retry = retry
         self.sessions = Sessions(bridge, self)
