@@ -1,15 +1,20 @@
-"""One window for each home and profile: a second start hands its arguments to the first and leaves."""
+"""One window for each home and profile: a second start hands its arguments to the first and leaves.
+
+The seat is a lock file, so that the first start needs no network module before its first paint; it listens
+after that. A second start waits for it.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QDir, QLockFile, QObject, Signal
-from PySide6.QtNetwork import QLocalServer, QLocalSocket
+from PySide6.QtCore import QCryptographicHash, QDir, QLockFile, QObject, Signal
+
+if TYPE_CHECKING:
+    from PySide6.QtNetwork import QLocalServer
 
 HANDOVER_S = 5.0
 """How long a second start waits for the first to take its arguments."""
@@ -36,13 +41,12 @@ class SingleInstance(QObject):
         self._server: QLocalServer | None = None
 
     def claim(self, arguments: list[str]) -> bool:
-        """Take the seat. False: another process has it and was given `arguments`; leave.
+        """Take the seat; call `listen` soon. False: another process has it and was given `arguments`; leave.
 
         Also True where the seat is taken but its owner does not answer within `HANDOVER_S` seconds: a hung
         window must not keep a person out (the host's own leases still guard the data).
         """
         if self._lock.tryLock(0):
-            self._listen()
             return True
         return not self._hand_over(arguments)
 
@@ -53,7 +57,12 @@ class SingleInstance(QObject):
             self._server = None
         self._lock.unlock()
 
-    def _listen(self) -> None:
+    def listen(self) -> None:
+        """Take what later starts have to say."""
+        from PySide6.QtNetwork import QLocalServer
+
+        if not self._lock.isLocked():
+            return
         QLocalServer.removeServer(self.name)
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
@@ -61,6 +70,10 @@ class SingleInstance(QObject):
         self._server.listen(self.name)
 
     def _hand_over(self, arguments: list[str]) -> bool:
+        import json
+
+        from PySide6.QtNetwork import QLocalSocket
+
         end = time.monotonic() + HANDOVER_S
         message = json.dumps({"arguments": arguments}).encode() + b"\n"
         while time.monotonic() < end:
@@ -81,6 +94,10 @@ class SingleInstance(QObject):
             socket.disconnected.connect(socket.deleteLater)
 
     def _on_message(self) -> None:
+        import json
+
+        from PySide6.QtNetwork import QLocalSocket
+
         socket = self.sender()
         if not isinstance(socket, QLocalSocket):
             return
@@ -104,4 +121,6 @@ def instance_name(home: Path | None, profile: str) -> str:
     """The name of the local socket of a home and profile; another user's is another."""
     place = str(home.expanduser().resolve()) if home else "default"
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "")
-    return "desktop-host-" + hashlib.sha256(f"{user}\0{place}\0{profile}".encode()).hexdigest()[:16]
+    whole = QCryptographicHash(QCryptographicHash.Algorithm.Sha256)
+    whole.addData(f"{user}\0{place}\0{profile}".encode())
+    return "desktop-host-" + bytes(whole.result().toHex().data()).decode()[:16]

@@ -164,7 +164,7 @@ def test_a_server_is_stopped_started_and_restarted_from_the_list(make: Make) -> 
     shell.until(card.again.isEnabled)
     shell.qtbot.mouseClick(card.again, LEFT)
     shell.until(lambda: "files" not in shell.workspace.servers.busy)
-    assert state(shell, "files") is ServerState.READY
+    shell.until(lambda: state(shell, "files") is ServerState.READY)
 
 
 def test_the_switch_turns_a_server_off_and_on_by_key(make: Make) -> None:

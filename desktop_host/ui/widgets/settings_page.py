@@ -34,8 +34,6 @@ from desktop_host.ui.widgets.switch import Switch
 TABS = ("general", "models", "permissions")
 HIDDEN = frozenset({"general.onboarded", "model.default"})
 """Not drawn from the schema: a mark of ours, and what the models page chooses."""
-LATER = frozenset({"skills"})
-"""Sections whose pages come with their own part of the window: no dead entries here."""
 TYPING_MS = 700
 
 
@@ -161,7 +159,8 @@ class GeneralTab(Page):
         self.rows: dict[str, SettingRow] = {}
         for section in SECTIONS:
             specs = [s for s in schema() if s.key.startswith(f"{section}.") and s.key not in HIDDEN]
-            if not specs or section in LATER:
+            # A section without words here is drawn by the page of its own part of the window.
+            if not specs or not current().has(f"settings.{section}"):
                 continue
             if self.rows:
                 self.column.addSpacing(Space.S)
