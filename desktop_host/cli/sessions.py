@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from desktop_host.cli.chat import resume
-from desktop_host.cli.context import Run, Verb, read_text
+from desktop_host.cli.context import Run, Verb, host_error, read_text
 from desktop_host.cli.render import TextView, clipped, heading
 from desktop_host.core import events as ev
 from desktop_host.core.codec import event_to_json
 from desktop_host.core.sessions import SessionRow
-from desktop_host.i18n import tr, trn
+from desktop_host.i18n import error_text, tr, trn
 
 
 def row_object(row: SessionRow) -> dict[str, Any]:
@@ -71,6 +71,8 @@ async def _show(run: Run) -> int:
             run.out.write("\n> " + run.out.shown(stamped.event.text, run.out.out) + files + "\n\n")
         else:
             view.show(stamped)
+            if isinstance(stamped.event, ev.TurnEnded) and stamped.event.error is not None:
+                run.out.note("✗ " + error_text(host_error(stamped.event.error))[0])
     view.rest()
     return 0
 
