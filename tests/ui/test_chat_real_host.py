@@ -50,6 +50,8 @@ class Stage:
         self.qtbot.addWidget(self.page)
         self.page.resize(900, 800)
         self.page.show()
+        self.page.activateWindow()
+        self.qtbot.waitUntil(self.page.isActiveWindow, timeout=LONG)
         with self.qtbot.waitSignal(self.bridge.ready, timeout=LONG):
             self.bridge.start()
 

@@ -53,15 +53,15 @@ class ChatPage(QWidget):
         self.composer = Composer(self.chat)
         self.welcome = Welcome(self.chat.choices)
         self._waiting = Empty("clock", tr("chat.loading"), "")
+        outer = column(self, space=0)
         self._stack = QStackedLayout()
+        outer.addLayout(self._stack, 1)  # first: a layout without a parent shows its widgets as windows
         for widget in (self.welcome, self.view, self._waiting):
             self._stack.addWidget(widget)
         self._banner = Banner()
         self._jump = icon_button("chevron-down", tr("chat.jump"), self._to_end, role="")
         self._jump.setParent(self)
         self._jump.hide()
-        outer = column(self, space=0)
-        outer.addLayout(self._stack, 1)
         foot = QVBoxLayout()
         foot.setSpacing(theme.px(Space.S))
         foot.addWidget(self._banner)

@@ -206,8 +206,16 @@ class AssistantMessage(QWidget):
         self.text.setVisible(bool(entry.text))
         self._show_foot()
         words = [entry.model] if entry.model else []
+        if entry.cached:
+            words.append(tr("chat.message.cached"))
+        if entry.cost_usd:
+            words.append(f"${entry.cost_usd:.4f}")
         if entry.partial:
             words.append(tr("chat.message.partial"))
+        if entry.input_tokens or entry.output_tokens:
+            self._model.setToolTip(
+                tr("chat.message.tokens", read=f"{entry.input_tokens:,}", written=f"{entry.output_tokens:,}")
+            )
         self._model.setText(" · ".join(words))
 
     def set_last(self, last: bool) -> None:

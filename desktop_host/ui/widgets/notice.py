@@ -71,6 +71,11 @@ class NoticeLine(QFrame):
                 return current().error(str(error.get("code", "bug")), dict(details), str(error.get("message", "")))
             case "tools_changed":
                 return _tools_words(params)
+            case "compacted" if params.get("undone"):
+                return tr("chat.notice.compacted.undone"), ""
+            case "compacted":
+                numbers = {k: f"{params.get(k) or 0:,}" for k in ("before", "after")}
+                return tr("chat.notice.compacted", **numbers), str(params.get("summary") or "")
             case "route_changed":
                 return tr("chat.notice.route_changed", old=entry.params.get("from", ""), new=params.get("to", "")), ""
         for key in (f"chat.notice.{entry.code}", f"notice.{entry.code}"):
