@@ -133,6 +133,9 @@ QTabBar QToolButton::left-arrow {{ image: url({icons}/arrow-left-{tone}.svg); wi
 QTabBar QToolButton::right-arrow {{ image: url({icons}/arrow-right-{tone}.svg); width: {px(14)}px;
   height: {px(14)}px; }}
 
+QMessageBox QLabel#qt_msgbox_label {{ font-size: {heading}px; font-weight: 600; min-width: {px(280)}px; }}
+QMessageBox QLabel#qt_msgbox_informativelabel {{ color: {c.muted}; min-width: {px(280)}px; }}
+
 QMenu {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border_strong}; padding: {xs}px; }}
 QMenu::item {{ padding: {px(6)}px {px(28)}px {px(6)}px {px(24)}px; border-radius: {px(4)}px; }}
 QMenu::icon {{ padding-left: {s}px; }}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
 from PySide6.QtGui import QAccessible, QColor, QFontMetrics
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -498,3 +498,35 @@ def test_tool_buttons_have_tool_tips(make: Make) -> None:
     for one in shell.window.sidebar.findChildren(QToolButton):
         if one.isVisible():
             assert one.toolTip()
+
+
+class _Windows(QObject):
+    """Notes every widget that is shown as a window of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.seen.append(type(watched).__name__)
+        return False
+
+
+def test_no_part_of_a_page_flashes_up_as_a_window_of_its_own(make: Make, qapp: QApplication) -> None:
+    watcher = _Windows()
+    qapp.installEventFilter(watcher)
+    shell = make()
+    w = shell.workspace
+    for go in (
+        lambda: w.show_chat("c4"),
+        w.show_servers,
+        w.add_server,
+        w.show_settings,
+        w.show_models,
+        w.show_first_run,
+    ):
+        go()
+        shell.qtbot.wait(10)
+    qapp.removeEventFilter(watcher)
+    assert watcher.seen == ["MainWindow"]

@@ -30,7 +30,7 @@ class LocalModelRow(Card):
         self.setAccessibleName(entry.title)
         self.state = pill("")
         facts = [tr("local.size", size=size(entry.size_bytes))] if entry.size_bytes else []
-        if "qwen" in entry.ref.lower():
+        if "qwen" in entry.title.lower():
             facts.append(tr("local.licence", licence="Apache-2.0"))
         if entry.context_window:
             facts.append(tr("local.window", tokens=entry.context_window))
@@ -77,7 +77,8 @@ class LocalModelRow(Card):
                 self._progress(self._models.last)
 
     def _progress(self, p: ModelProgress) -> None:
-        if p.name not in (self.name, self.entry.ref) or self._models.fetching != self.name:
+        # One fetch at a time; `p.name` is the file's own name where the REF is the default's (`local`).
+        if self._models.fetching != self.name:
             return
         self.bar.setRange(0, 1000)
         self.bar.setValue(int(1000 * p.done_bytes / p.total_bytes) if p.total_bytes else 0)
