@@ -160,8 +160,11 @@ class Pool:
         self._announce(name, lists)
 
     def _announce(self, name: str, lists: tuple[str, ...] = ()) -> None:
+        if not lists:
+            self._emit(name, ())  # a state is news at once; lists may change many times in a moment
+            return
         if name in self._pending:
-            self._pending[name].update(lists or ("",))
+            self._pending[name].update(lists)
             return
         self._emit(name, lists)
         self._pending[name] = set()
@@ -169,7 +172,7 @@ class Pool:
 
     def _quiet_over(self, name: str) -> None:
         if changed := self._pending.pop(name, None):
-            self._announce(name, tuple(sorted(changed - {""})))
+            self._announce(name, tuple(sorted(changed)))
 
     def _emit(self, name: str, lists: tuple[str, ...]) -> None:
         wiring = self._wirings.get(name)
