@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from desktop_host.core.auth import AUTOMATIC, Auth, SignInState
 from desktop_host.core.values import EMPTY, FrozenDict
 
 
@@ -58,6 +59,7 @@ class Http:
 
     url: str
     headers: FrozenDict = EMPTY
+    auth: Auth = AUTOMATIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Sse:
 
     url: str
     headers: FrozenDict = EMPTY
+    auth: Auth = AUTOMATIC
 
 
 Launch: TypeAlias = Stdio | Http | Sse
@@ -174,6 +177,7 @@ class ServerStatus:
     restarts: int = 0
     error: FailureReport | None = None
     target: str = ""
+    sign_in: SignInState = SignInState.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,14 @@ from desktop_host.core.servers import (
 )
 from desktop_host.core.tools import ALIAS
 from desktop_host.core.values import EMPTY, FrozenDict, freeze, thaw
+from desktop_host.servers.auth_entries import auth_from_json, auth_to_json
 
 OURS = "desktopHost"
 """The key of an entry below which everything stands that only this host knows."""
 
 _SHARED = frozenset({"type", "command", "args", "env", "cwd", "url", "headers", "disabled", OURS})
 _OWN = frozenset(
-    {"title", "enabled", "protocol", "scope", "trusted", "disabledTools", "sampling", "timeouts", "encoding"}
+    {"title", "enabled", "protocol", "scope", "trusted", "disabledTools", "sampling", "timeouts", "encoding", "auth"}
     | {"encodingErrors"}
 )
 _HTTP = frozenset({"http", "streamable-http", "streamablehttp", "streamable_http"})
@@ -61,6 +62,8 @@ def to_json(config: ServerConfig) -> dict[str, Any]:
             out |= {"type": config.transport, "url": launch.url}
             if launch.headers:
                 out["headers"] = thaw(launch.headers)
+            if (auth := auth_to_json(launch.auth)) is not None:
+                own["auth"] = auth
     if config.title is not None:
         own["title"] = config.title
     if not config.enabled:
@@ -167,7 +170,8 @@ class _Entry:
             raise self.fault("bad_url", "url", "the url must begin with http:// or https://")
         headers = self.texts_by_name(entry.get("headers"), "headers")
         sse = kind == "sse" or (not kind and url.partition("?")[0].rstrip("/").endswith("/sse"))
-        return Sse(url, headers) if sse else Http(url, headers)
+        auth = auth_from_json(self, own.get("auth"))
+        return Sse(url, headers, auth) if sse else Http(url, headers, auth)
 
     def mapping(self, value: Any, key: str) -> Mapping[str, Any]:
         if value is None and key:

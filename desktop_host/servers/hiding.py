@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
+from desktop_host.core.auth import SECRET_FIELDS
 from desktop_host.core.servers import ServerConfig, Stdio
 from desktop_host.core.values import FrozenDict
 from desktop_host.servers.placeholders import looks_secret
@@ -110,5 +112,8 @@ def hide(config: ServerConfig) -> tuple[ServerConfig, Hidden]:
         launch = replace(launch, env=env, args=found.in_args(launch.args))
     else:
         headers = FrozenDict({k: found.in_value(k, v) for k, v in launch.headers.items()})
-        launch = replace(launch, headers=headers, url=found.in_url(launch.url))
+        plain = {f: v for f in SECRET_FIELDS if (v := getattr(launch.auth, f, "")) and "${" not in v}
+        refs: dict[str, Any] = {f: found.reference(f, v) for f, v in plain.items()}
+        auth = replace(launch.auth, **refs)
+        launch = replace(launch, headers=headers, url=found.in_url(launch.url), auth=auth)
     return replace(config, launch=launch), found

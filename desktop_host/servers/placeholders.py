@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 from desktop_host.core.admin import SecretStore
+from desktop_host.core.auth import SECRET_FIELDS, Auth
 from desktop_host.core.errors import UserFault
 from desktop_host.core.servers import Launch, Stdio
 from desktop_host.core.values import FrozenDict
@@ -63,7 +65,10 @@ async def expand_launch(launch: Launch, secrets: SecretStore, env: Mapping[str, 
         )
     else:
         done = replace(
-            launch, url=await at.fill(launch.url, "url"), headers=await at.fill_map(launch.headers, "headers")
+            launch,
+            url=await at.fill(launch.url, "url"),
+            headers=await at.fill_map(launch.headers, "headers"),
+            auth=await at.fill_auth(launch.auth),
         )
     return done, frozenset(at.secret_values)
 
@@ -92,6 +97,16 @@ class _Expansion:
                 self._hide(out[name])
                 self._hide(out[name].partition(" ")[2].strip())  # The token of "Bearer token".
         return FrozenDict(out)
+
+    async def fill_auth(self, auth: Auth) -> Auth:
+        out: dict[str, Any] = {}
+        for f in fields(auth):
+            value = getattr(auth, f.name)
+            if isinstance(value, str) and value:
+                out[f.name] = await self.fill(value, f"auth.{f.name}")
+                if f.name in SECRET_FIELDS:
+                    self._hide(out[f.name])
+        return replace(auth, **out)
 
     async def fill(self, text: str, where: str) -> str:
         out: list[str] = []

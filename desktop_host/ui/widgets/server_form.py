@@ -7,7 +7,7 @@ from dataclasses import replace
 from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from desktop_host.core.errors import HostError
-from desktop_host.core.servers import Http, Launch, Protocol, ServerConfig, ServerScope, Sse, Stdio, Timeouts
+from desktop_host.core.servers import Launch, Protocol, ServerConfig, ServerScope, Stdio, Timeouts
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role
 from desktop_host.ui.viewmodels.lifetime import while_alive
@@ -95,7 +95,7 @@ class ServerForm(QWidget):
             self.url.complain("" if good else tr("form.bad_url"))
             if not good:
                 return None
-            launch = Sse(url, pairs) if isinstance(old, Sse) else Http(url, pairs)
+            launch = replace(old, url=url, headers=pairs)
         return replace(
             self._config,
             launch=launch,
