@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.messages import Message
-from desktop_host.core.models import ModelEntry, ModelProgress
+from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Quote
 from desktop_host.core.ports import ChatModel
+from desktop_host.core.routes import Considered, Needs
 from desktop_host.core.servers import (
     ImportedServer,
     LogLine,
@@ -51,6 +52,22 @@ class ModelAdmin(Protocol):
 
     async def remove(self, name: str) -> None:
         """Delete the weights of an embedded model."""
+        ...
+
+    async def window(self, ref: str) -> int | None:
+        """Context window in tokens of a model, or the smallest usable one of a route; None where nobody says."""
+        ...
+
+    async def quote(self, ref: str, request: ModelRequest, input_tokens: int) -> Quote | None:
+        """What a request will cost at most; None where a price is unknown. Loopback and embedded models cost 0."""
+        ...
+
+    async def explain(self, name: str, needs: Needs) -> tuple[Considered, ...]:
+        """What a route would do with a request, in the order in which its models would be asked.
+
+        Raises:
+            UserFault: `not_found`, there is no such route.
+        """
         ...
 
     async def check(self, ref: str) -> None:

@@ -46,6 +46,17 @@ class ModelRequest:
     step_index: int = 0
     """How many requests of this purpose the conversation made before (read from the journal)."""
     cacheable: bool = False
+    """Whether an earlier answer to the same question may serve."""
+    price_limit: bool = False
+    """Money is limited: a model of unknown price may not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What a request will cost at most: `fixed_usd + output tokens * per_token_usd`."""
+
+    fixed_usd: float
+    per_token_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +150,8 @@ class Completed:
     """The model that answered, as the vendor names it."""
     detail: str | None = None
     """The vendor's words on a refusal."""
+    cached: bool = False
+    """An earlier answer of the host's own store; no model was asked."""
 
 
 ModelEvent: TypeAlias = (

@@ -11,25 +11,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_type_hints
 
 from desktop_host.core.errors import UserFault
+from desktop_host.core.routes import Route
+from desktop_host.core.settings_costs import Budgets, Cache, Price, Quotas, Routing
+from desktop_host.core.settings_fields import choice as _choice
+from desktop_host.core.settings_fields import flag as _flag
+from desktop_host.core.settings_fields import lines as _lines
+from desktop_host.core.settings_fields import number as _number
+from desktop_host.core.settings_fields import text as _text
 
 SCHEMA = 1
 """Number of the file's form; older files are upgraded step by step when opened."""
-
-
-def _choice(default: str, *choices: str) -> Any:
-    return field(default=default, metadata={"widget": "choice", "choices": choices})
-
-
-def _number(default: float, low: float, high: float) -> Any:
-    return field(default=default, metadata={"widget": "number", "range": (low, high)})
-
-
-def _flag(default: bool) -> Any:
-    return field(default=default, metadata={"widget": "flag"})
-
-
-def _text(default: str) -> Any:
-    return field(default=default, metadata={"widget": "text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +42,7 @@ class Model:
     effort: str = _choice("default", "default", "low", "medium", "high", "xhigh", "max")
     max_tokens: int = _number(0, 0, 1_000_000)
     """0: the model's own limit."""
-    system: str = field(default="", metadata={"widget": "multiline"})
+    system: str = _lines("")
     """The person's own system text for new chats."""
 
 
@@ -75,6 +66,34 @@ class Sessions:
     idle_minutes: int = _number(30, 1, 1440)
     turn_timeout_s: int = _number(0, 0, 86_400)
     """0: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skills:
+    """How skills wake and what they may take."""
+
+    activation: str = _choice("auto", "auto", "suggest", "model")
+    """`auto`: triggers choose; `suggest`: they only offer; `model`: the model picks from the catalogue."""
+    matcher: str = _choice("lexical", "lexical", "semantic")
+    """`semantic` needs the extra of that name; without it the lexical one stands in."""
+    auto_score: int = _number(0, 0, 100)
+    """Percent of similarity from which a skill wakes by itself; 0: what was measured for the matcher."""
+    suggest_score: int = _number(0, 0, 100)
+    """Percent from which it is offered; 0: what was measured for the matcher."""
+    max_active: int = _number(3, 1, 10)
+    """Skills that one message may wake."""
+    catalogue_percent: int = _number(2, 0, 50)
+    """How much of the model's context the list of skills may take."""
+    agent_skill_instruction: str = _lines("")
+    """What stands above the list of skills in the system text; empty: the built-in words."""
+    agent_skill_template: str = _lines("")
+    """One entry of that list, with `{name}`, `{description}`, `{version}` and `{dir}`; empty: the built-in one."""
+    folders: str = _lines("")
+    """More folders with skills, separated by `;` or lines."""
+    trusted_projects: str = _lines("")
+    """Project folders whose `.agents/skills` and `.claude/skills` count."""
+    script_timeout_s: int = _number(120, 1, 3600)
+    script_output_kb: int = _number(256, 1, 10_240)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +135,15 @@ class Settings:
     tools: Tools = Tools()
     sessions: Sessions = Sessions()
     network: Network = Network()
+    skills: Skills = Skills()
+    budgets: Budgets = field(default_factory=Budgets)
+    quotas: Quotas = field(default_factory=Quotas)
+    cache: Cache = field(default_factory=Cache)
+    routing: Routing = field(default_factory=Routing)
     endpoints: tuple[Endpoint, ...] = ()
     rules: tuple[PermissionRule, ...] = ()
+    routes: tuple[Route, ...] = ()
+    prices: tuple[Price, ...] = ()
 
 
 SECTIONS: dict[str, type] = {
@@ -126,6 +152,11 @@ SECTIONS: dict[str, type] = {
     "tools": Tools,
     "sessions": Sessions,
     "network": Network,
+    "skills": Skills,
+    "budgets": Budgets,
+    "quotas": Quotas,
+    "cache": Cache,
+    "routing": Routing,
 }
 
 
@@ -224,6 +255,15 @@ def check(spec: Setting, value: Any) -> Any:
         if not low <= number <= high:
             raise refuse(f"a whole number from {int(low)} to {int(high)}")
         return number
+    if spec.type is float:
+        low, high = spec.range or (float("-inf"), float("inf"))
+        try:
+            decimal = float("nan") if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            decimal = float("nan")
+        if not low <= decimal <= high:
+            raise refuse(f"a number from {low:g} to {high:g}")
+        return decimal
     if not isinstance(value, str):
         raise refuse("text")
     if spec.choices and value not in spec.choices:

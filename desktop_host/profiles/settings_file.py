@@ -16,7 +16,7 @@ from desktop_host.core.errors import UserFault
 from desktop_host.core.settings import Settings
 from desktop_host.core.values import FrozenDict
 from desktop_host.profiles import atomic
-from desktop_host.profiles.settings_form import Reading, put_tables, read
+from desktop_host.profiles.settings_form import TABLES, Reading, put_tables, read
 
 _log = logging.getLogger(__name__)
 
@@ -81,11 +81,9 @@ class SettingsFile:
             for s in core.schema()
             if core.get(settings, s.key) != core.get(now, s.key)
         }
-        tables: dict[str, tuple[Any, ...]] = {}
-        if settings.endpoints != now.endpoints:
-            tables["endpoints"] = settings.endpoints
-        if settings.rules != now.rules:
-            tables["rules"] = settings.rules
+        tables: dict[str, tuple[Any, ...]] = {
+            name: getattr(settings, name) for name in TABLES if getattr(settings, name) != getattr(now, name)
+        }
         if values or tables:
             await self._update(values, tables)
 

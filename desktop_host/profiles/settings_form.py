@@ -8,11 +8,16 @@ from typing import Any
 
 from desktop_host.core import settings as core
 from desktop_host.core.errors import UserFault
+from desktop_host.core.routes import Route
 from desktop_host.core.settings import Endpoint, PermissionRule, Settings
+from desktop_host.core.settings_costs import Price
 from desktop_host.core.values import FrozenDict
+from desktop_host.profiles import settings_routes as own
 
 WIRES = ("compat", "responses", "anthropic", "anthropic-compat")
 EFFECTS = ("allow", "ask", "deny")
+TABLES = ("endpoints", "rules", "routes", "prices")
+"""The lists of tables, each a field of `Settings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ def read(document: dict[str, Any]) -> Reading:
         shown = "" if value is None else str(value)[:200]
         problems.append(FrozenDict({"key": key, "code": code, "value": shown, "wanted": wanted}))
 
-    known = {"schema", "endpoints", "rules", *core.SECTIONS}
+    known = {"schema", *TABLES, *core.SECTIONS}
     for key in document:
         if key not in known:
             bad(str(key), "unknown_key")
@@ -63,7 +68,26 @@ def read(document: dict[str, Any]) -> Reading:
         rules.append(rule)
         if not sound:
             bad(f"rules[{index}]", "bad_value", None, f"pattern and effect ({', '.join(EFFECTS)})")
-    return Reading(replace(settings, endpoints=tuple(endpoints), rules=tuple(rules)), tuple(problems))
+    routes = _sound(document, "routes", own.route, own.ROUTE_FORM, bad)
+    prices = _sound(document, "prices", own.price, own.PRICE_FORM, bad)
+    settings = replace(
+        settings, endpoints=tuple(endpoints), rules=tuple(rules), routes=tuple(routes), prices=tuple(prices)
+    )
+    return Reading(settings, tuple(problems))
+
+
+def _sound(
+    document: dict[str, Any], name: str, made: Callable[[dict[str, Any]], Any], form: str, bad: Callable[..., None]
+) -> list[Any]:
+    """The readable ones of a list of tables."""
+    out = []
+    for index, table in _tables(document, name, bad):
+        item = made(table)
+        if item is None:
+            bad(f"{name}[{index}]", "bad_value", None, form)
+        else:
+            out.append(item)
+    return out
 
 
 def _tables(document: dict[str, Any], name: str, bad: Callable[..., None]) -> list[tuple[int, dict[str, Any]]]:
@@ -105,11 +129,19 @@ def put_tables(styled: Any, name: str, items: tuple[Any, ...]) -> None:
         if table is None:
             table = tomlkit.table()
         for key, value in _fields(item).items():
-            if value or key in table:
+            if isinstance(value, list):
+                table[key] = own.array(value)
+            elif value is None:
+                table.pop(key, None)
+            elif value or key in table or isinstance(value, float):
                 table[key] = list(value) if isinstance(value, tuple) else value
         result.append(table)
     for table in old:
-        if name == "endpoints" and _endpoint(table) is None:
+        readers: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "endpoints": _endpoint, "routes": own.route, "prices": own.price,
+        }  # fmt: skip
+        plain: Any = table
+        if name in readers and readers[name](plain.unwrap()) is None:
             result.append(table)
     if name in styled:
         del styled[name]
@@ -117,8 +149,12 @@ def put_tables(styled: Any, name: str, items: tuple[Any, ...]) -> None:
         styled[name] = result
 
 
-def _fields(item: Endpoint | PermissionRule) -> dict[str, Any]:
+def _fields(item: Endpoint | PermissionRule | Route | Price) -> dict[str, Any]:
     """The fields of a table, in the order of the file."""
+    if isinstance(item, Route):
+        return own.route_fields(item)
+    if isinstance(item, Price):
+        return own.price_fields(item)
     if isinstance(item, Endpoint):
         return {"name": item.name, "wire": item.wire, "base_url": item.base_url, "models": item.models}
     return {
@@ -127,5 +163,11 @@ def _fields(item: Endpoint | PermissionRule) -> dict[str, Any]:
 
 
 def _identity(table: dict[str, Any]) -> tuple[str, ...]:
-    keys = ("name",) if "name" in table else ("effect", "pattern", "arguments", "tool_digest")
+    keys = (
+        ("name",)
+        if "name" in table
+        else ("model",)
+        if "model" in table
+        else ("effect", "pattern", "arguments", "tool_digest")
+    )
     return tuple(str(table.get(key, "")) for key in keys)

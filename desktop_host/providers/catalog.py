@@ -14,16 +14,20 @@ from typing import TYPE_CHECKING
 from desktop_host.core.admin import SecretStore, SettingsStore
 from desktop_host.core.errors import HostError
 from desktop_host.core.messages import user
-from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Purpose
+from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Purpose, Quote
 from desktop_host.core.ports import ChatModel, Clock
+from desktop_host.core.routes import Considered, Needs, find
 from desktop_host.core.settings import Endpoint, Network
 from desktop_host.providers import known, listing
 from desktop_host.providers.clients import Connection
 from desktop_host.providers.keys import Keys
 from desktop_host.providers.listing import Row
 from desktop_host.providers.pricing import Priced
+from desktop_host.providers.quotes import Quotes
 from desktop_host.providers.refs import ANTHROPIC_URL, OPENAI_URL, Local, Remote, Script, parse, remote
 from desktop_host.providers.retry import Retrying, streaming
+from desktop_host.providers.route_facts import RouteFacts
+from desktop_host.providers.router import Past, Routed
 
 if TYPE_CHECKING:
     from desktop_host.providers.local import LocalModels
@@ -70,13 +74,44 @@ class Models:
         self._adapters: dict[tuple[_Place, str], WireModel] = {}
         self._lists: dict[tuple[str, str], list[Row]] = {}
         self._found: list[ModelEntry] = []
+        self._past = Past()
+        self._quotes = Quotes(self.entries, lambda: settings.current().prices, scripted)
+        self._facts = RouteFacts(settings, self._quotes, self._usable, self._past.health, clock)
 
     async def open(self, ref: str) -> ChatModel:
+        route = find(self._settings.current().routes, ref)
+        if route is None:
+            return await self._single(ref)
+        return Routed(route, self._single, self._facts.look, self._past, self._clock)
+
+    async def window(self, ref: str) -> int | None:
+        return await self._facts.window(ref)
+
+    async def quote(self, ref: str, request: ModelRequest, input_tokens: int) -> Quote | None:
+        return await self._facts.quote(ref, request, input_tokens)
+
+    async def explain(self, name: str, needs: Needs) -> tuple[Considered, ...]:
+        return await self._facts.explain(name, needs)
+
+    async def _single(self, ref: str) -> ChatModel:
+        """One model, tried again where that may help."""
         named = parse(ref)
         if isinstance(named, Remote):
             adapter = await self._adapter(named)
-            return Retrying(Priced(adapter, named.model, named.base_url), self._clock)
+            own = self._settings.current
+            return Retrying(Priced(adapter, named.model, named.base_url, lambda: own().prices), self._clock)
         return await self._own(named)
+
+    async def _usable(self, ref: str) -> str | None:
+        """Why a model cannot be asked now; None where it can. Asks no network."""
+        named = parse(ref)
+        if isinstance(named, Remote):
+            return None if await self._keys.has(named) else "no_key"
+        if isinstance(named, Local):
+            own = await asyncio.to_thread(self._local.entries)
+            found = next((e for e in own if e.ref == ref), own[0] if own and named.name is None else None)
+            return "no_weights" if found is None else found.reason
+        return None
 
     async def check(self, ref: str) -> None:
         named = parse(ref)

@@ -23,6 +23,7 @@ from desktop_host.core.models import (
     ModelEvent,
     ModelRequest,
     Purpose,
+    Quote,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
@@ -74,6 +75,14 @@ class ScriptedModel:
         if self._script is None:
             self._script = await asyncio.to_thread(read_script, self._path)
         return self._script
+
+    async def quote(self, request: ModelRequest) -> Quote | None:
+        """What the reply whose turn it is says it costs; None where it says that this is unknown."""
+        script = await self.load()
+        if request.purpose is not Purpose.CHAT or request.step_index >= len(script.replies):
+            return Quote(0.0)
+        costs = [step.value.cost_usd for step in script.replies[request.step_index] if step.kind == "usage"]
+        return None if None in costs else Quote(sum(costs))
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Play the reply whose turn it is.

@@ -274,6 +274,8 @@ def values() -> st.SearchStrategy[tuple[str, Any]]:
         elif spec.type is int:
             low, high = spec.range or (0, 1)
             inner = st.integers(int(low), int(high))
+        elif spec.type is float:
+            inner = st.floats(*(spec.range or (0, 1)))
         else:
             inner = st.sampled_from(spec.choices) if spec.choices else st.text(st.characters(exclude_categories=["Cs"]))
         return st.tuples(st.just(spec.key), inner)

@@ -14,7 +14,6 @@ from desktop_host.core.models import (
     Completed,
     ModelEvent,
     ModelRequest,
-    ModelSwitched,
     RetryWaiting,
     TextDelta,
     ThinkingDelta,
@@ -22,7 +21,6 @@ from desktop_host.core.models import (
 )
 from desktop_host.providers.pricing import Priced, cost_of, window_of
 from desktop_host.providers.retry import Retrying
-from desktop_host.providers.router import Router
 from tests.contract.chat_model_contract import asked, end_of
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.model_server import ModelServer, answer
@@ -176,26 +174,6 @@ async def test_a_429_over_the_wire_is_waited_for_and_answered():
     assert [w.code for w in waits] == ["rate_limited", "overloaded"]
     assert waits[0].delay_s >= 3
     assert end_of(seen).message.text == "Hi."
-
-
-async def test_the_next_model_of_a_route_answers_before_anything_was_shown():
-    clock = ManualClock()
-    route = Router([("a/1", Playing([BUSY])), ("b/2", Playing([DONE]))])
-    seen, _ = await run(route, clock)
-    assert seen == [ModelSwitched("a/1", "b/2", "overloaded"), DONE]
-
-
-@pytest.mark.parametrize("play", [[TextDelta("x"), BUSY], [ModelFault("content_filter", "no")]])
-async def test_a_route_stays_once_something_was_shown_or_was_declined(play):
-    clock = ManualClock()
-    _, fault = await run(Router([("a/1", Playing(play)), ("b/2", Playing([DONE]))]), clock)
-    assert fault is not None
-
-
-async def test_the_last_fault_of_a_route_is_told():
-    clock = ManualClock()
-    route = Router([("a/1", Playing([BUSY])), ("b/2", Playing([ModelFault("auth", "no key")]))])
-    assert (await run(route, clock))[1].code == "auth"  # type: ignore[union-attr]
 
 
 async def test_a_known_model_has_a_price_and_an_unknown_one_has_none():
