@@ -79,6 +79,8 @@ QPushButton[role="nav-folded"] {{ text-align: center; padding: {px(6)}px 0px; }}
 QPushButton[role="nav"]:hover, QPushButton[role="nav-folded"]:hover {{ background: {c.hover}; }}
 QPushButton[role="nav"]:checked, QPushButton[role="nav-folded"]:checked {{ background: {c.accent_soft};
   font-weight: 600; }}
+QPushButton[role="nav"]:disabled, QPushButton[role="nav-folded"]:disabled {{ color: {c.faint};
+  background: transparent; }}
 QPushButton[role="nav"]:focus, QPushButton[role="nav-folded"]:focus {{ border-color: {c.focus}; }}
 QToolButton::menu-indicator, QPushButton::menu-indicator {{ image: none; }}
 

@@ -62,6 +62,9 @@ class Sidebar(QFrame):
         self._none.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self._middle.addWidget(self._none, 1)
         outer.addLayout(self._nav())
+        for command in ("chat.new", *(command for _, command, _ in NAV)):
+            actions.action(command).changed.connect(self._enable)
+        self._enable()
         self._fit()
         theme.changed.connect(self._fit)
 
@@ -167,6 +170,12 @@ class Sidebar(QFrame):
         return False
 
     # ---- inside
+
+    def _enable(self) -> None:
+        """Pages cannot be opened before the host is."""
+        self.new_chat.setEnabled(self._actions.action("chat.new").isEnabled())
+        for name, command, _mark in NAV:
+            self.nav[name].setEnabled(self._actions.action(command).isEnabled())
 
     def _first(self) -> None:
         assert self.list is not None
