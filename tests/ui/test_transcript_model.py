@@ -93,3 +93,15 @@ def test_view_models_of_the_chat_load_no_widgets() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_turn_that_was_open_when_the_journal_was_read_is_running(qtbot: QtBot) -> None:
+    events = turn()
+    read = Transcript("s")
+    for s in events[:8]:
+        read = fold(read, s)
+    model = TranscriptModel()
+    model.load(read)
+    assert model.running
+    model.take(events[8:])
+    assert not model.running

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from desktop_host.core.asks import Ask
 from desktop_host.core.events import Stamped, ThinkingStreamed, TokenDelta
-from desktop_host.core.sessions import SessionState
+from desktop_host.core.sessions import SessionState, TurnStatus
 from desktop_host.core.transcript import AskEntry, Entry, Transcript, fold
 
 
@@ -32,8 +32,8 @@ class TranscriptModel(QObject):
 
     @property
     def running(self) -> bool:
-        """Whether a turn is under way."""
-        return self.now.state is not SessionState.IDLE
+        """Whether a turn is under way. A conversation read from the journal knows that by its open turn only."""
+        return self.now.state is not SessionState.IDLE or self.now.last_status is TurnStatus.OPEN
 
     @property
     def open_asks(self) -> tuple[Ask, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QResizeEvent, QShortcut, QShowEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QStackedLayout, QVBoxLayout, QWidget
 
 from desktop_host.core.asks import Answer
@@ -113,9 +113,6 @@ class ChatPage(QWidget):
         QTimer.singleShot(400, self, warm)
 
     def _keys(self) -> None:
-        stop = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
-        stop.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        stop.activated.connect(self._escape)
         for number in range(1, 6):
             answer = QShortcut(QKeySequence(f"Alt+{number}"), self)
             answer.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -222,10 +219,6 @@ class ChatPage(QWidget):
             case "settings":
                 self.needs_model.emit()
 
-    def _escape(self) -> None:
-        if self.chat.transcript.running:
-            self.chat.stop()
-
     def _press(self, number: int) -> None:
         card = self.view.open_card()
         if card is not None:
@@ -246,6 +239,13 @@ class ChatPage(QWidget):
                 area.center().x() - self._jump.width() // 2, area.bottom() - self._jump.height() - theme.px(Space.S)
             )
             self._jump.raise_()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape stops the running turn, wherever on the page the focus is."""
+        if event.key() == Qt.Key.Key_Escape and self.chat.transcript.running:
+            self.chat.stop()
+            return
+        super().keyPressEvent(event)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Models and servers may be others since the page was last seen."""
