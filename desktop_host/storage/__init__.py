@@ -1,4 +1,4 @@
-"""SQLite: journal, drafts, blobs, search, grants and usage."""
+"""SQLite: journal, drafts, blobs, search, grants, usage, budgets and kept answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from desktop_host.core.errors import HostError
+from desktop_host.storage.answers import SqlAnswers
 from desktop_host.storage.blobs import Blobs
 from desktop_host.storage.database import FILE, Database, set_aside
 from desktop_host.storage.history import JournalHistory
 from desktop_host.storage.lease import BEAT_S, Leases
 from desktop_host.storage.ledger import SqlLedger
+from desktop_host.storage.purses import SqlPurses
 
 __all__ = ["JournalHistory", "SqlLedger", "Storage", "open_storage", "set_aside"]
 
@@ -29,6 +31,8 @@ class Storage:
     history: JournalHistory
     ledger: SqlLedger
     database: Database
+    purses: SqlPurses
+    answers: SqlAnswers
 
     async def problem(self) -> str | None:
         """What is wrong with the file; None for a sound one.
@@ -59,7 +63,7 @@ async def open_storage(folder: Path, *, now: Callable[[], float] = time.time) ->
         await history.sweep()
         beating = asyncio.create_task(_beat(database, leases, now), name="lease heartbeat")
         try:
-            yield Storage(history, SqlLedger(database), database)
+            yield Storage(history, SqlLedger(database), database, SqlPurses(database, now), SqlAnswers(database))
         finally:
             beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -16,6 +16,15 @@ from desktop_host.core.values import FrozenDict
 from desktop_host.storage.database import Database
 
 _TOKENS = ("requests", "input", "output", "cache_read", "cache_write", "reasoning")
+_COUNTED = (*_TOKENS, "cost_usd", "unpriced")
+_SAMPLING = ("sampling_requests", "sampling_tokens", "sampling_cost_usd")
+_ADD = (
+    "ON CONFLICT DO UPDATE SET requests = u.requests + 1, input = u.input + excluded.input,"
+    " output = u.output + excluded.output, cache_read = u.cache_read + excluded.cache_read,"
+    " cache_write = u.cache_write + excluded.cache_write, reasoning = u.reasoning + excluded.reasoning,"
+    " unpriced = u.unpriced + excluded.unpriced, cost_usd = CASE WHEN excluded.cost_usd IS NULL THEN u.cost_usd"
+    " ELSE coalesce(u.cost_usd, 0) + excluded.cost_usd END"
+)
 _FAILED = (Outcome.ERROR, Outcome.TIMED_OUT, Outcome.UNKNOWN)
 
 
@@ -25,18 +34,16 @@ def record(db: sqlite3.Connection, owner: int, stamped: Stamped) -> None:
     day = time.strftime("%Y-%m-%d", time.localtime(stamped.t))
     match event:
         case UsageRecorded():
-            db.execute(
-                "INSERT INTO usage VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-                " requests = requests + 1, input = input + excluded.input, output = output + excluded.output,"
-                " cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write,"
-                " reasoning = reasoning + excluded.reasoning, unpriced = unpriced + excluded.unpriced,"
-                " cost_usd = CASE WHEN excluded.cost_usd IS NULL THEN cost_usd"
-                " ELSE coalesce(cost_usd, 0) + excluded.cost_usd END",
-                (
-                    day, stamped.session, event.model, event.purpose, event.input, event.output, event.cache_read,
-                    event.cache_write, event.reasoning, event.cost_usd, int(event.cost_usd is None),
-                ),
+            values = (
+                event.input, event.output, event.cache_read, event.cache_write, event.reasoning, event.cost_usd,
+                int(event.cost_usd is None),
             )  # fmt: skip
+            where = (day, stamped.session, event.model, event.purpose)
+            db.execute(f"INSERT INTO usage AS u VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {_ADD}", (*where, *values))
+            named = [("server", event.server)] if event.server else []
+            for kind, name in (*named, *(("skill", skill) for skill in event.skills)):
+                parts = (kind, name, day, *values)
+                db.execute(f"INSERT INTO usage_parts AS u VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {_ADD}", parts)
         case ToolRequested():
             db.execute("INSERT OR REPLACE INTO open_calls VALUES (?, ?, ?)", (owner, event.call_id, event.server))
         case ToolSettled():
@@ -89,23 +96,45 @@ class SqlLedger:
     async def usage(self, by: str) -> tuple[FrozenDict, ...]:
         """Sums, ordered by their key.
 
-        By `day` (local), `model` or `session`: `{<by>, requests, input, output, cache_read, cache_write, reasoning,
-        cost_usd, unpriced}`; `cost_usd` is the sum of the requests whose price is known (None: of none), `unpriced`
-        counts the others. By `server`: `{server, calls, failed, denied, duration_ms}`, since servers use no tokens.
+        By `day` (local), `model`, `session` or `purpose`: `{<by>, requests, input, output, cache_read, cache_write,
+        reasoning, cost_usd, unpriced}`; `cost_usd` is the sum of the requests whose price is known (None: of none),
+        `unpriced` counts the others. By `skill` likewise, for `name@version`. By `server`: `{server, calls, failed,
+        denied, duration_ms}` of its tools, and of its sampling `{sampling_requests, sampling_tokens, sampling_cost_usd}`.
 
         Raises:
             UserFault: `usage`, another word in `by`.
         """
         if by == "server":
-            return await self._sums("tool_runs", by, ("calls", "failed", "denied", "duration_ms"))
-        if by not in ("day", "model", "session"):
+            return await self._by_server()
+        if by == "skill":
+            query = f"SELECT name, {_sum(_COUNTED)} FROM usage_parts WHERE kind = 'skill' GROUP BY name ORDER BY name"
+            return await self._rows(query, (by, *_COUNTED))
+        if by not in ("day", "model", "session", "purpose"):
             raise UserFault("usage", f"usage cannot be summed by {by!r}", value=by)
-        return await self._sums("usage", by, (*_TOKENS, "cost_usd", "unpriced"))
+        query = f"SELECT {by}, {_sum(_COUNTED)} FROM usage GROUP BY {by} ORDER BY {by}"
+        return await self._rows(query, (by, *_COUNTED))
 
-    async def _sums(self, table: str, by: str, columns: tuple[str, ...]) -> tuple[FrozenDict, ...]:
-        query = f"SELECT {by}, {', '.join(f'sum({c})' for c in columns)} FROM {table} GROUP BY {by} ORDER BY {by}"
+    async def _by_server(self) -> tuple[FrozenDict, ...]:
+        own = ("calls", "failed", "denied", "duration_ms")
+        tools = await self._rows(
+            f"SELECT server, {_sum(own)} FROM tool_runs GROUP BY server ORDER BY server", ("server", *own)
+        )  # fmt: skip
+        asked = await self._rows(
+            "SELECT name, sum(requests), sum(input + output + cache_read + cache_write), sum(cost_usd)"
+            " FROM usage_parts WHERE kind = 'server' GROUP BY name", ("server", *_SAMPLING),
+        )  # fmt: skip
+        found = {row["server"]: dict(row) for row in tools}
+        for row in asked:
+            found.setdefault(row["server"], {"server": row["server"]} | dict.fromkeys(own, 0)).update(row)
+        nothing = dict.fromkeys(_SAMPLING, 0)
+        return tuple(FrozenDict(nothing | found[name]) for name in sorted(found))
 
+    async def _rows(self, query: str, names: tuple[str, ...]) -> tuple[FrozenDict, ...]:
         def read(db: sqlite3.Connection) -> list[Any]:
             return db.execute(query).fetchall()
 
-        return tuple(FrozenDict(zip((by, *columns), row, strict=True)) for row in await self._database.read(read))
+        return tuple(FrozenDict(zip(names, row, strict=True)) for row in await self._database.read(read))
+
+
+def _sum(columns: tuple[str, ...]) -> str:
+    return ", ".join(f"sum({column})" for column in columns)

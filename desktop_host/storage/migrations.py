@@ -136,7 +136,63 @@ def _schema_1(db: sqlite3.Connection) -> None:
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_schema_1,)
+_SCHEMA_2 = """
+CREATE TABLE purses (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    nano INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    PRIMARY KEY (scope, key)
+);
+
+CREATE TABLE reservations (
+    id TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    nano INTEGER NOT NULL,
+    holder TEXT NOT NULL,
+    place TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    started TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (id, scope, key)
+);
+CREATE INDEX reservations_by_purse ON reservations (scope, key);
+
+CREATE TABLE answers (
+    key TEXT PRIMARY KEY,
+    scope TEXT NOT NULL,
+    question TEXT NOT NULL,
+    model TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    created REAL NOT NULL
+);
+CREATE INDEX answers_by_scope ON answers (scope, created);
+
+CREATE TABLE usage_parts (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    day TEXT NOT NULL,
+    requests INTEGER NOT NULL,
+    input INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL,
+    cost_usd REAL,
+    unpriced INTEGER NOT NULL,
+    PRIMARY KEY (kind, name, day)
+);
+"""
+
+
+def _schema_2(db: sqlite3.Connection) -> None:
+    """Budgets, kept answers, usage by server and by version of a skill."""
+    for statement in _statements(_SCHEMA_2):
+        db.execute(statement)
+
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_schema_1, _schema_2)
 """Step n takes a database from schema n to n + 1; an empty file has schema 0."""
 
 

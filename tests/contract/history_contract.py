@@ -322,8 +322,29 @@ class LedgerContract:
             events.append(Stamped(2 * n + 1, 1.0, "s", 1, asked))
             events.append(Stamped(2 * n + 2, 1.0, "s", 1, ToolSettled(call, outcome, duration_ms=10.0)))
         await desk.history.append(events)
-        row = {"server": "files", "calls": 4, "failed": 1, "denied": 1, "duration_ms": 40.0}
+        none = {"sampling_requests": 0, "sampling_tokens": 0, "sampling_cost_usd": 0}
+        row = {"server": "files", "calls": 4, "failed": 1, "denied": 1, "duration_ms": 40.0} | none
         assert await desk.ledger.usage("server") == (row,)
+
+    async def test_usage_is_summed_by_the_server_that_asked_and_by_the_version_of_a_skill(self, desk: Desk) -> None:
+        await desk.history.create("s", "", SessionOptions())
+        asked = UsageRecorded("m", "sampling", 10, 5, 1, 2, 0, 0.25, server="files")
+        skilled = UsageRecorded("m", "chat", 7, 1, skills=("trip@1.0", "pdf@2"))
+        events = [asked, asked, skilled, UsageRecorded("m", "chat", 1, 1, cost_usd=0.5, skills=("pdf@2",))]
+        await desk.history.append([Stamped(n + 1, 1.7e9 + n * 90_000, "s", 1, e) for n, e in enumerate(events)])
+        (row,) = await desk.ledger.usage("server")
+        assert (row["server"], row["calls"]) == ("files", 0)
+        assert (row["sampling_requests"], row["sampling_tokens"], row["sampling_cost_usd"]) == (2, 36, 0.5)
+        pdf, trip = await desk.ledger.usage("skill")
+        assert (pdf["skill"], pdf["requests"], pdf["input"], pdf["cost_usd"], pdf["unpriced"]) == (
+            "pdf@2",
+            2,
+            8,
+            0.5,
+            1,
+        )
+        assert (trip["skill"], trip["cost_usd"]) == ("trip@1.0", None)
+        assert [r["purpose"] for r in await desk.ledger.usage("purpose")] == ["chat", "sampling"]
 
     async def test_usage_by_anything_else_is_refused(self, desk: Desk) -> None:
         with pytest.raises(UserFault) as caught:

@@ -244,28 +244,45 @@ class MemoryLedger:
     async def usage(self, by: str) -> tuple[FrozenDict, ...]:
         if by == "server":
             return self._by_server()
-        if by not in ("day", "model", "session"):
+        if by not in ("day", "model", "session", "purpose", "skill"):
             raise UserFault("usage", f"usage cannot be summed by {by!r}", value=by)
         sums: dict[str, dict[str, Any]] = {}
         for day, session, e in self.world.usage:
-            key = {"day": day, "model": e.model, "session": session}[by]
-            row = sums.setdefault(key, {
-                by: key, "requests": 0, "input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "reasoning": 0,
-                "cost_usd": None, "unpriced": 0,
-            })  # fmt: skip
-            row["requests"] += 1
-            for name in ("input", "output", "cache_read", "cache_write", "reasoning"):
-                row[name] += getattr(e, name)
-            if e.cost_usd is None:
-                row["unpriced"] += 1
-            else:
-                row["cost_usd"] = (row["cost_usd"] or 0.0) + e.cost_usd
+            keys = {"day": day, "model": e.model, "session": session, "purpose": e.purpose}
+            for key in e.skills if by == "skill" else (keys[by],):
+                self._add(sums, by, key, e)
         return tuple(FrozenDict(sums[key]) for key in sorted(sums))
+
+    def _add(self, sums: dict[str, dict[str, Any]], by: str, key: str, e: UsageRecorded) -> None:
+        row = sums.setdefault(key, {
+            by: key, "requests": 0, "input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "reasoning": 0,
+            "cost_usd": None, "unpriced": 0,
+        })  # fmt: skip
+        row["requests"] += 1
+        for name in ("input", "output", "cache_read", "cache_write", "reasoning"):
+            row[name] += getattr(e, name)
+        if e.cost_usd is None:
+            row["unpriced"] += 1
+        else:
+            row["cost_usd"] = (row["cost_usd"] or 0.0) + e.cost_usd
 
     def _by_server(self) -> tuple[FrozenDict, ...]:
         sums: dict[str, dict[str, Any]] = {}
+
+        def of(server: str) -> dict[str, Any]:
+            return sums.setdefault(server, {
+                "server": server, "calls": 0, "failed": 0, "denied": 0, "duration_ms": 0.0,
+                "sampling_requests": 0, "sampling_tokens": 0, "sampling_cost_usd": 0,
+            })  # fmt: skip
+
+        for _day, _session, used in self.world.usage:
+            if used.server:
+                row = of(used.server)
+                row["sampling_requests"] += 1
+                row["sampling_tokens"] += used.input + used.output + used.cache_read + used.cache_write
+                row["sampling_cost_usd"] += used.cost_usd or 0.0
         for server, e in self.world.calls:
-            row = sums.setdefault(server, {"server": server, "calls": 0, "failed": 0, "denied": 0, "duration_ms": 0.0})
+            row = of(server)
             row["calls"] += 1
             row["failed"] += e.outcome in (Outcome.ERROR, Outcome.TIMED_OUT, Outcome.UNKNOWN)
             row["denied"] += e.outcome is Outcome.DENIED

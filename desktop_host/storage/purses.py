@@ -1,0 +1,131 @@
+"""What was spent, and what is set aside for requests that run now: the truth that budgets are kept by.
+
+Money is counted in whole nano-dollars, so that sums are exact. A reservation of a process that died is booked as
+spent: its request may have been billed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import uuid
+from collections.abc import Callable, Sequence
+
+from desktop_host.core.budgets import Purse, Reservation, Standing
+from desktop_host.core.errors import HostError
+from desktop_host.storage.database import Database
+from desktop_host.storage.lease import place, started
+
+NANO = 1_000_000_000
+SILENT_S = 3600.0
+"""A reservation of a process elsewhere that is older was left behind."""
+
+
+class SqlPurses:
+    """`Purses` over SQLite. Every step is one transaction, so processes cannot spend the same money twice."""
+
+    def __init__(self, database: Database, now: Callable[[], float]) -> None:
+        self._database = database
+        self._now = now
+        self._holder = uuid.uuid4().hex
+        self._started = started(os.getpid()) or ""
+
+    async def reserve(self, purses: Sequence[Purse], usd: float, at_least: float) -> Reservation:
+        """Set money aside; see `Purses.reserve`."""
+        return await self._database.write(lambda db: self._reserve(db, purses, usd, at_least))
+
+    async def settle(self, reservation: Reservation | None, purses: Sequence[Purse], usd: float, calls: int) -> None:
+        """Give back what was set aside and book what it cost."""
+        spent = _nano(usd)
+
+        def settle(db: sqlite3.Connection) -> None:
+            if reservation is not None:
+                db.execute("DELETE FROM reservations WHERE id = ?", (reservation.id,))
+            if spent or calls:
+                for purse in purses:
+                    _book(db, purse.scope, purse.key, spent, calls)
+
+        await self._database.write(settle)
+
+    async def standing(self, purses: Sequence[Purse]) -> tuple[Standing, ...]:
+        """What each purse has seen."""
+
+        def read(db: sqlite3.Connection) -> tuple[Standing, ...]:
+            found = []
+            for purse in purses:
+                spent, calls, held, running = _standing(db, purse)
+                found.append(Standing(spent / NANO, calls, held / NANO, running))
+            return tuple(found)
+
+        return await self._database.read(read)
+
+    def _reserve(self, db: sqlite3.Connection, purses: Sequence[Purse], usd: float, at_least: float) -> Reservation:
+        self._take_over(db)
+        wanted = _nano(usd)
+        least = min(_nano(at_least), wanted)
+        granted = wanted
+        for purse in purses:
+            spent, calls, held, running = _standing(db, purse)
+            if purse.calls is not None and calls + running >= purse.calls:
+                raise HostError(
+                    "quota_spent", f"{calls + running} of {purse.calls} requests ({purse.key}) are used",
+                    name=purse.key, scope=purse.scope, limit=purse.calls, spent=calls + running,
+                )  # fmt: skip
+            if purse.usd is None or not wanted:
+                continue
+            left = _nano(purse.usd) - spent - held
+            if left < least or left <= 0:
+                raise HostError(
+                    "budget_spent",
+                    f"the budget ({purse.scope}) of ${purse.usd:g} has ${max(left, 0) / NANO:.6f} left;"
+                    f" the next request needs ${least / NANO:.6f}",
+                    reason=purse.scope, scope=purse.scope, key=purse.key, limit=purse.usd, budget=purse.usd,
+                    spent=round(spent / NANO, 6), reserved=round(held / NANO, 6),
+                )  # fmt: skip
+            granted = min(granted, left)
+        name = uuid.uuid4().hex
+        rows = [
+            (name, p.scope, p.key, granted, self._holder, place(), os.getpid(), self._started, self._now())
+            for p in purses
+        ]
+        db.executemany("INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        return Reservation(name, granted / NANO)
+
+    def _take_over(self, db: sqlite3.Connection) -> None:
+        """Book the reservations of dead processes."""
+        others = db.execute(
+            "SELECT DISTINCT holder, place, pid, started, max(at) FROM reservations WHERE holder <> ? GROUP BY holder",
+            (self._holder,),
+        ).fetchall()
+        for holder, where, pid, since, at in others:
+            alive = started(pid) == since if where == place() else self._now() - at < SILENT_S
+            if alive:
+                continue
+            left = db.execute("SELECT scope, key, nano FROM reservations WHERE holder = ?", (holder,)).fetchall()
+            for scope, key, nano in left:
+                _book(db, scope, key, nano, 1)
+            db.execute("DELETE FROM reservations WHERE holder = ?", (holder,))
+
+
+def _standing(db: sqlite3.Connection, purse: Purse) -> tuple[int, int, int, int]:
+    """Spent nano-dollars, calls, nano-dollars set aside, requests that run."""
+    where = (purse.scope, purse.key)
+    spent = db.execute("SELECT nano, calls FROM purses WHERE scope = ? AND key = ?", where).fetchone() or (0, 0)
+    held = db.execute(
+        "SELECT coalesce(sum(nano), 0), count(*) FROM reservations WHERE scope = ? AND key = ?", where
+    ).fetchone()
+    return int(spent[0]), int(spent[1]), int(held[0]), int(held[1])
+
+
+def _book(db: sqlite3.Connection, scope: str, key: str, nano: int, calls: int) -> None:
+    db.execute(
+        "INSERT INTO purses (scope, key, nano, calls) VALUES (?, ?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET"
+        " nano = purses.nano + excluded.nano, calls = purses.calls + excluded.calls",
+        (scope, key, nano, calls),
+    )
+
+
+def _nano(usd: float) -> int:
+    """Whole nano-dollars, rounded up: never too little."""
+    return math.ceil(round(usd * NANO, 3))
