@@ -9,6 +9,9 @@ from typing import TypeAlias
 from desktop_host.core.auth import AUTOMATIC, Auth, SignInState
 from desktop_host.core.values import EMPTY, FrozenDict
 
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""The levels of MCP logging, the chattiest first."""
+
 
 class Protocol(StrEnum):
     """Which MCP revision to speak."""
@@ -108,6 +111,10 @@ class ServerConfig:
     trusted: bool = False
     """Whether the hints of its tools (read-only and so on) may be believed."""
     disabled_tools: tuple[str, ...] = ()
+    enabled_tools: tuple[str, ...] | None = None
+    """If given, only these tools are used; None: all that are not in `disabled_tools`."""
+    log_level: str = "info"
+    """Least level of the messages that the server is asked to log (`LOG_LEVELS`)."""
     sampling: SamplingPolicy = SamplingPolicy()
     timeouts: Timeouts = Timeouts()
     extra: FrozenDict = EMPTY
@@ -178,6 +185,8 @@ class ServerStatus:
     error: FailureReport | None = None
     target: str = ""
     sign_in: SignInState = SignInState.NONE
+    tokens: int = 0
+    """Estimate of what the definitions of its tools cost in each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +219,8 @@ class ResourceSpec:
     size: int | None = None
     template: bool = False
     annotations: FrozenDict | None = None
+    icons: tuple[FrozenDict, ...] = ()
+    """As they came: `{src, mimeType, sizes, theme}`. Untrusted; a face fetches none but `data:` and https."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +242,7 @@ class PromptSpec:
     title: str | None = None
     description: str | None = None
     arguments: tuple[PromptArgument, ...] = ()
+    icons: tuple[FrozenDict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

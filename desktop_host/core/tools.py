@@ -45,6 +45,8 @@ class ToolSpec:
     problem: str | None = None
     """What had to be repaired or why the model cannot have it; shown, never hidden."""
     meta: FrozenDict | None = None
+    icons: tuple[FrozenDict, ...] = ()
+    """As they came: `{src, mimeType, sizes, theme}`; never sent to a model."""
 
     @property
     def full_name(self) -> str:
@@ -86,6 +88,11 @@ class ToolGroup:
     patterns: tuple[str, ...]
     enabled: bool = True
     default: Effect | None = None
+    """What the gate says of its tools where no rule speaks."""
+    description: str = ""
+    """What the group is for; read by the model when it may switch groups."""
+    notes: str = ""
+    """What the model is told when it switches the group on."""
 
 
 def wire_name(server: str, tool: str) -> str:

@@ -21,6 +21,7 @@ from desktop_host.servers.http import HTTP_FAILED
 from desktop_host.servers.tap import WHOLE
 from desktop_host.servers.wiring import CALLING, CallInFlight, Deadline
 
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 RESOURCE_NOT_FOUND = -32002
 """The older code for a resource that is not there."""
 
@@ -94,12 +95,13 @@ async def call_tool(
                     report(Progress(progress, total, message))
 
         client = connection.client
+        meta: Any = {LOG_LEVEL: connection.wiring.config.log_level} if connection.modern else None
         try:
-            return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress)
+            return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
         except MCPError as error:
             if error.code != T.URL_ELICITATION_REQUIRED or not await _urls_opened(connection, error, session, call_id):
                 raise
-            return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress)
+            return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
 
     try:
         result = await within_deadline(connection, send, session=session, call_id=call_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mcp_types as T
 from mcp import Client, MCPError
 from pydantic import ValidationError
@@ -20,6 +22,7 @@ _WIRE = (T.CONNECTION_CLOSED, T.REQUEST_TIMEOUT, HTTP_FAILED, HTTP_STATUS)
 def make_client(wiring: Wiring, tap: Tap, mode: str, answers: Callbacks) -> Client:
     """A client over `tap`, not yet entered. A callback is the declaration of the capability."""
     sampling = wiring.config.sampling.mode != "off"
+    log_level: Any = wiring.config.log_level
     return Client(
         tap,
         mode=mode,
@@ -29,7 +32,7 @@ def make_client(wiring: Wiring, tap: Tap, mode: str, answers: Callbacks) -> Clie
         elicitation_callback=answers.elicitation,
         list_roots_callback=answers.roots,
         logging_callback=answers.logging,
-        log_level="info",
+        log_level=log_level,
         message_handler=answers.message,
         cache=None,  # The catalog is the cache; a second one would hide what the person refreshes.
     )

@@ -247,8 +247,8 @@ class Connection:
             self._chore(listen_to_lists(client, self._catalog, self.wiring.clock, self._note))
             return
         self._chore(mind_stream(self.facts, self.wiring.clock, self._note, self.worn))
-        if client.server_capabilities.logging is not None:
-            self._chore(self._log_level(client))
+        if "logging" in self.capabilities:
+            self._chore(self.log_level_changed())
 
     def _chore(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -264,10 +264,14 @@ class Connection:
         if chores:
             await asyncio.wait(chores)
 
-    async def _log_level(self, client: Client) -> None:
-        request = T.SetLevelRequest(params=T.SetLevelRequestParams(level="info"))
+    async def log_level_changed(self) -> None:
+        """Tell a legacy server from which level on it should log (modern ones are told with each call)."""
+        if self._client is None or self.modern or "logging" not in self.capabilities:
+            return
+        level: Any = self.wiring.config.log_level
+        request = T.SetLevelRequest(params=T.SetLevelRequestParams(level=level))
         try:
-            await client.session.send_request(request, T.EmptyResult, request_read_timeout_seconds=10)
+            await self._client.session.send_request(request, T.EmptyResult, request_read_timeout_seconds=10)
         except (MCPError, ValidationError) as error:
             self._note(f"the log level could not be set: {error}")
 

@@ -43,8 +43,12 @@ class Desk:
         keeper = self._pool.find(config, session)
         if keeper is None:
             return ()
-        off = set(config.disabled_tools)
-        return tuple(replace(t, enabled=False) if t.name in off and t.enabled else t for t in keeper.tools)
+        off, only = set(config.disabled_tools), config.enabled_tools
+
+        def hidden(tool: ToolSpec) -> bool:
+            return tool.enabled and (tool.name in off or (only is not None and tool.name not in only))
+
+        return tuple(replace(t, enabled=False) if hidden(t) else t for t in keeper.tools)
 
     def gone(self, full_name: str, why: str = "") -> ToolOutcome:
         """The outcome for a tool that is not there (any more)."""

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from desktop_host.core.errors import UserFault
 from desktop_host.core.servers import (
+    LOG_LEVELS,
     Http,
     Launch,
     Protocol,
@@ -32,7 +33,7 @@ OURS = "desktopHost"
 _SHARED = frozenset({"type", "command", "args", "env", "cwd", "url", "headers", "disabled", OURS})
 _OWN = frozenset(
     {"title", "enabled", "protocol", "scope", "trusted", "disabledTools", "sampling", "timeouts", "encoding", "auth"}
-    | {"encodingErrors"}
+    | {"encodingErrors", "enabledTools", "logLevel"}
 )
 _HTTP = frozenset({"http", "streamable-http", "streamablehttp", "streamable_http"})
 _SAMPLING = {"mode": "mode", "max_tokens": "maxTokens", "daily_tokens": "dailyTokens", "per_minute": "perMinute"}
@@ -76,6 +77,10 @@ def to_json(config: ServerConfig) -> dict[str, Any]:
         own["trusted"] = True
     if config.disabled_tools:
         own["disabledTools"] = list(config.disabled_tools)
+    if config.enabled_tools is not None:
+        own["enabledTools"] = list(config.enabled_tools)
+    if config.log_level != "info":
+        own["logLevel"] = config.log_level
     for key, part, names in (
         ("sampling", config.sampling, _SAMPLING),
         ("timeouts", config.timeouts, _TIMEOUTS),
@@ -97,7 +102,7 @@ def from_json(name: str, data: Any) -> ServerConfig:
 
     Numbers and booleans in `args`, `env` and `headers` become text, and null there means unset. `args` may be
     one string. A URL without `type` is SSE where its path ends in `/sse`, else Streamable HTTP. A list of
-    disabled tools that is empty, null or absent disables nothing. Unknown keys are kept in `extra`.
+    disabled or enabled tools that is empty, null or absent disables nothing. Unknown keys are kept in `extra`.
 
     Raises:
         UserFault: `bad_config` with `server`, `key` and `reason`.
@@ -123,6 +128,8 @@ def from_json(name: str, data: Any) -> ServerConfig:
         scope=scope,
         trusted=at.flag(own.get("trusted"), False, f"{OURS}.trusted"),
         disabled_tools=at.texts(own.get("disabledTools"), f"{OURS}.disabledTools"),
+        enabled_tools=at.texts(own.get("enabledTools"), f"{OURS}.enabledTools") or None,
+        log_level=at.level(own.get("logLevel")),
         sampling=at.sampling(own.get("sampling")),
         timeouts=at.timeouts(own.get("timeouts")),
         extra=freeze(extra),
@@ -229,6 +236,12 @@ class _Entry:
         if found is None:
             raise self.none_of(key, ", ".join(m.value for m in kind))
         return found
+
+    def level(self, value: Any) -> str:
+        word = self.text(value, f"{OURS}.logLevel") or "info"
+        if word not in LOG_LEVELS:
+            raise self.none_of(f"{OURS}.logLevel", ", ".join(LOG_LEVELS))
+        return word
 
     def encoding(self, value: Any) -> str:
         name = self.text(value, f"{OURS}.encoding") or "utf-8"

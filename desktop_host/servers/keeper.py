@@ -21,6 +21,7 @@ from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.servers.failure import fault
 from desktop_host.servers.loading import sdk
+from desktop_host.servers.token_count import TokenCount
 from desktop_host.servers.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Keeper:
         """Known tools; kept while the server is on its way back."""
         self.resources: tuple[ResourceSpec, ...] = ()
         self.prompts: tuple[PromptSpec, ...] = ()
+        self._cost = TokenCount()
         self._facts: tuple[str | None, FrozenDict, FrozenDict, str | None] = (None, EMPTY, EMPTY, None)
         self._task: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
@@ -173,6 +175,7 @@ class Keeper:
             restarts=self.restarts,
             error=self.error or self._list_error(),
             target=config.target,
+            tokens=self._cost(self.tools),
         )
 
     def _list_error(self) -> FailureReport | None:

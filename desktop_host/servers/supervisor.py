@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.core.admin import SecretStore
 from desktop_host.core.errors import UserFault
 from desktop_host.core.exchange import Progress, ToolOutcome
-from desktop_host.core.messages import Message
 from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.ports import Clock, EventSink, Reviewer
+from desktop_host.core.server_ports import Clash, FoundConfig, InstallLink
 from desktop_host.core.servers import (
     ImportedServer,
-    LogLine,
-    PromptSpec,
-    ResourceSpec,
     ServerConfig,
     ServerScope,
     ServerStatus,
     ServerTest,
-    WireFrame,
 )
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict
-from desktop_host.servers import importing
+from desktop_host.servers import deeplink, importing, other_hosts
 from desktop_host.servers.book import Book, check
+from desktop_host.servers.by_hand import ByHand
+from desktop_host.servers.clashes import settled
 from desktop_host.servers.desk import Desk
 from desktop_host.servers.keeper import GIVEN_UP
 from desktop_host.servers.pool import Pool
 
 
-class Servers:
+class Servers(ByHand):
     """All servers of one profile. Open it before use and close it; both on the host's loop.
 
     Args:
@@ -56,7 +54,8 @@ class Servers:
         with_profile_servers: bool = True,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._secrets = secrets
+        super().__init__()
+        self._folder, self._secrets = folder, secrets
         self._book = Book(folder / "servers.json", extra, with_profile_servers)
         self._pool = Pool(folder, secrets, reviewer, sink, clock, os.environ if environ is None else environ)
         self._desk = Desk(self._pool)
@@ -80,6 +79,7 @@ class Servers:
         """Stop all servers, in parallel (about 5 s at most)."""
         for task in self._starts:
             task.cancel()
+        await self._close_eyes()
         await self._pool.close()
 
     # ---- configuration
@@ -113,6 +113,7 @@ class Servers:
     async def remove(self, name: str) -> None:
         await self._book.remove(name)
         self._held.discard(name)
+        await self._close_eyes(name)
         await self._pool.forget(name)
 
     async def enable(self, name: str, on: bool) -> None:
@@ -126,6 +127,30 @@ class Servers:
 
     def parse(self, text: str) -> tuple[ImportedServer, ...]:
         return importing.parse(text, frozenset(c.name for c in self._book.all()))
+
+    async def read_all(self, text: str) -> tuple[ImportedServer, ...]:
+        return await asyncio.to_thread(importing.parse, text)
+
+    def link(self, url: str) -> InstallLink:
+        return deeplink.read(url, frozenset(c.name for c in self._book.all()))
+
+    async def found(self, home: Path | None = None) -> tuple[FoundConfig, ...]:
+        return await asyncio.to_thread(other_hosts.found, home)
+
+    async def take_over(
+        self, servers: tuple[ImportedServer, ...], clash: Clash = Clash.RENAME
+    ) -> tuple[ServerConfig, ...]:
+        taken = frozenset(c.name for c in self._book.all())
+        done: list[ServerConfig] = []
+        for one, replaces in settled(servers, taken, clash):
+            if replaces:
+                for name, value in one.secrets.items():
+                    await self._secrets.put(name, str(value))
+                await self.update(one.config)
+                done.append(one.config)
+            else:
+                done.append(await self.add(one.config, one.secrets))
+        return tuple(done)
 
     def export(self) -> FrozenDict:
         return importing.export(self._book.all())
@@ -157,38 +182,6 @@ class Servers:
 
     async def test(self, config: ServerConfig) -> ServerTest:
         return await self._desk.test(config)
-
-    # ---- by hand
-    def tools(self, name: str) -> tuple[ToolSpec, ...]:
-        return self._desk.tools(self._book.get(name), None)
-
-    async def call_tool(
-        self, name: str, tool: str, arguments: FrozenDict, progress: Callable[[Progress], None] | None = None
-    ) -> ToolOutcome:
-        config = self._book.get(name)
-        await self._pool.keeper(config).ensure()
-        return await self._desk.call(config, tool, arguments, session=None, call_id=None, progress=progress)
-
-    async def resources(self, name: str) -> tuple[ResourceSpec, ...]:
-        return await self._desk.resources(self._book.get(name))
-
-    async def read_resource(self, name: str, uri: str) -> ToolOutcome:
-        return await self._desk.read_resource(self._book.get(name), uri)
-
-    async def prompts(self, name: str) -> tuple[PromptSpec, ...]:
-        return await self._desk.prompts(self._book.get(name))
-
-    async def get_prompt(self, name: str, prompt: str, arguments: FrozenDict) -> tuple[Message, ...]:
-        return await self._desk.get_prompt(self._book.get(name), prompt, arguments)
-
-    def watch(self, name: str, uri: str) -> AsyncIterator[str]:
-        return self._desk.watch(self._book.get(name), uri)
-
-    def logs(self, name: str) -> tuple[LogLine, ...]:
-        return self._pool.wiring(self._book.get(name)).log.lines()
-
-    def trace(self, name: str) -> tuple[WireFrame, ...]:
-        return self._pool.wiring(self._book.get(name)).wire.frames()
 
     # ---- for sessions
     async def prepare(self, session: str, aliases: tuple[str, ...] | None, roots: tuple[str, ...]) -> None:
@@ -245,7 +238,9 @@ class Servers:
                 self._start_soon(new)
         if new.enabled and not old.enabled and self._live:
             self._start_soon(new)
-        same_tools = (old.disabled_tools, old.trusted) == (new.disabled_tools, new.trusted)
+        same_tools = (old.disabled_tools, old.enabled_tools, old.trusted) == (
+            new.disabled_tools, new.enabled_tools, new.trusted,
+        )  # fmt: skip
         self._pool.tell(new.name, () if same_tools else ("tools",))
 
     def _start_soon(self, config: ServerConfig) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +26,8 @@ from desktop_host.core.tools import ToolHints, ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict, freeze, thaw
 
 NOTE_LIMIT = 500
+ICONS, ICON = 8, 262_144
+"""Icons kept of one thing, and the longest address (a `data:` address holds the picture itself)."""
 
 
 def text_of(value: Any) -> str | None:
@@ -151,6 +154,7 @@ def tool_spec(server: str, raw: Mapping[str, Any], *, dropped: bool = False) -> 
         enabled=not ({"task_required", "header_bad"} & set(problems)),
         problem=" ".join(problems) or None,
         meta=frozen(raw.get("_meta")),
+        icons=icons(raw),
     )
 
 
@@ -170,6 +174,7 @@ def resource_spec(server: str, raw: Mapping[str, Any], template: bool) -> Resour
         size=size if isinstance(size, int) else None,
         template=template,
         annotations=frozen(raw.get("annotations")),
+        icons=icons(raw),
     )
 
 
@@ -188,7 +193,18 @@ def prompt_spec(server: str, raw: Mapping[str, Any]) -> PromptSpec | None:
         for a in (listed if isinstance(listed, list) else ())
         if isinstance(a, Mapping) and isinstance(a.get("name"), str)
     )
-    return PromptSpec(server, name, text_of(raw.get("title")), text_of(raw.get("description")), arguments)
+    return PromptSpec(server, name, text_of(raw.get("title")), text_of(raw.get("description")), arguments, icons(raw))
+
+
+def icons(raw: Mapping[str, Any]) -> tuple[FrozenDict, ...]:
+    """The icons of a tool, resource or prompt that a face may look at: `data:` and https addresses only."""
+    listed = raw.get("icons")
+    kept = [i for i in listed if isinstance(i, Mapping)] if isinstance(listed, (list, tuple)) else []
+    return tuple(
+        freeze({k: i[k] for k in ("src", "mimeType", "sizes", "theme") if k in i})
+        for i in kept[:ICONS]
+        if isinstance(i.get("src"), str) and re.match(r"(?i)data:image/|https://", i["src"]) and len(i["src"]) <= ICON
+    )
 
 
 def message(raw: Any) -> Message:

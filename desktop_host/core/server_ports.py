@@ -1,0 +1,244 @@
+"""More of what a face can do with servers: bundles, links, other hosts' files, completion, marks, files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from desktop_host.core.admin import ServerAdmin
+from desktop_host.core.servers import ImportedServer, ServerConfig
+from desktop_host.core.values import EMPTY, FrozenDict
+
+
+class Clash(StrEnum):
+    """What happens where a name is taken already."""
+
+    RENAME = "rename"
+    SKIP = "skip"
+    REPLACE = "replace"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConfig:
+    """A file of another host that names servers; nothing of it was started or taken over."""
+
+    app: str
+    """`claude-desktop`, `claude-code`, `cursor`, `vscode`, `windsurf`, `zed`, `cherry-studio` or `lm-studio`."""
+    title: str
+    """The product's name as people know it."""
+    path: Path
+    servers: tuple[ImportedServer, ...] = ()
+    problem: str | None = None
+    """Why the file could not be read; its servers are empty then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a server proposes for an argument."""
+
+    values: tuple[str, ...] = ()
+    total: int | None = None
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SavedResource:
+    """A resource that was written to a file of the host's own, for the platform to open."""
+
+    uri: str
+    path: Path
+    mime_type: str | None
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstallLink:
+    """A link `desktop-host://install?…` as it was read. Nothing was started; everything of it must be shown."""
+
+    servers: tuple[ImportedServer, ...]
+    source: str
+    """The link itself, secrets left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundleField:
+    """One entry of a bundle's `user_config`."""
+
+    key: str
+    type: str
+    """`string`, `number`, `boolean`, `directory` or `file`."""
+    title: str
+    description: str = ""
+    required: bool = False
+    multiple: bool = False
+    secret: bool = False
+    """`sensitive`: goes to the vault, never to a file."""
+    default: object = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BundlePreview:
+    """What a `.mcpb` or `.dxt` file holds; nothing of it was unpacked or run."""
+
+    path: Path
+    name: str
+    """The bundle's own name."""
+    title: str
+    version: str
+    description: str
+    author: str
+    kind: str
+    """`node`, `python`, `binary` or `uv`."""
+    manifest_version: str
+    config: ServerConfig
+    """What would be started, `${__dirname}` and `${user_config.x}` not filled in yet."""
+    fields: tuple[BundleField, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Names of the tools that the manifest tells of."""
+    files: int = 0
+    size: int = 0
+    """Bytes when unpacked."""
+    icon: bytes | None = None
+    """A PNG of at most 256 KiB."""
+    links: FrozenDict = EMPTY
+    """`homepage`, `documentation`, `support`, `repository` where given."""
+    installed: str | None = None
+    """The alias under which a bundle of this name is installed: installing updates it."""
+    installed_version: str | None = None
+    warnings: tuple[str, ...] = ()
+    """Codes: `bundle_signature_unverified`, `bundle_unsigned`, `bundle_old_manifest`, `bundle_other_platform`,
+    `bundle_runtime_missing`, `shell_command`, `env_runs_code`."""
+    runtime: str | None = None
+    """The program that will run it (`node`, `python3`, `uv`), or None for a binary."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledBundle:
+    """A bundle below the profile's folder."""
+
+    alias: str
+    name: str
+    title: str
+    version: str
+    folder: Path
+    values: FrozenDict = field(default=EMPTY)
+    """The person's `user_config`; secrets as `${keyring:NAME}`."""
+
+
+class BundleAdmin(Protocol):
+    """Bundles: looked into, installed, updated, removed."""
+
+    async def preview(self, path: Path) -> BundlePreview:
+        """Look into a bundle.
+
+        Raises:
+            UserFault: `bad_bundle` with `reason` and `file`; `not_found`.
+        """
+        ...
+
+    async def install(self, path: Path, values: FrozenDict = EMPTY, *, enabled: bool = True) -> ServerConfig:
+        """Unpack a bundle and add its server, or update the one installed under the bundle's name.
+
+        Args:
+            path: the `.mcpb` or `.dxt` file.
+            values: what the person gave for `user_config`, plain; secrets go to the vault. On an update, fields
+                that are left out keep their values.
+            enabled: whether the server may start.
+
+        Raises:
+            UserFault: `bad_bundle` (with `field` where a value is missing or wrong).
+            KnownFault: `disk_full`, `vault_unavailable`, `vault_locked`.
+        """
+        ...
+
+    async def installed(self) -> tuple[InstalledBundle, ...]:
+        """The bundles of the profile."""
+        ...
+
+    async def remove(self, alias: str) -> None:
+        """Remove a bundle's server, its files and its secrets.
+
+        Raises:
+            UserFault: `not_found`.
+        """
+        ...
+
+
+class ServerReach(ServerAdmin, Protocol):
+    """All that a face can do with servers by name."""
+
+    async def found(self, home: Path | None = None) -> tuple[FoundConfig, ...]:
+        """The files of other hosts on this machine that name servers; `home`: the folder looked below."""
+        ...
+
+    async def read_all(self, text: str) -> tuple[ImportedServer, ...]:
+        """As `parse`, with the names as they are written: for `take_over` with another strategy than RENAME."""
+        ...
+
+    async def take_over(
+        self, servers: tuple[ImportedServer, ...], clash: Clash = Clash.RENAME
+    ) -> tuple[ServerConfig, ...]:
+        """Add imported servers; `clash` says what happens to names that are taken.
+
+        Raises:
+            UserFault: `bad_config` with `reason` `name_taken` (REFUSE; nothing was added then).
+        """
+        ...
+
+    def link(self, url: str) -> InstallLink:
+        """Read a `desktop-host://install?…` link; starts and saves nothing.
+
+        Raises:
+            UserFault: `bad_config` with `reason` `bad_link`.
+        """
+        ...
+
+    async def complete(self, name: str, ref: str, argument: str, value: str, context: FrozenDict = EMPTY) -> Completion:
+        """Proposals for an argument while it is typed.
+
+        Args:
+            name: alias of the server.
+            ref: the name of a prompt, or the URI template of a resource (whatever holds `://`).
+            argument: the argument's name.
+            value: what was typed so far.
+            context: the arguments that are filled in already.
+
+        Returns:
+            Nothing where the server does not complete, or takes longer than 5 s.
+        """
+        ...
+
+    async def set_log_level(self, name: str, level: str) -> None:
+        """Ask a server for messages from `level` on, now and from now on; restarts nothing.
+
+        Raises:
+            UserFault: `bad_config` (no such level), `not_found`.
+        """
+        ...
+
+    async def save_resource(self, name: str, uri: str) -> SavedResource:
+        """Read a resource into a file below the profile's `files` folder, for the platform to open.
+
+        Raises:
+            UserFault: `not_found`.
+            KnownFault: `disk_full`.
+        """
+        ...
+
+    async def subscribe(self, name: str, uri: str, on: bool = True) -> None:
+        """Keep an eye on a resource: each update is told as `ServerChanged` with `resource:<uri>` in its lists.
+
+        Raises:
+            HostError: the server cannot be used, or does not let the resource be watched.
+        """
+        ...
+
+    def subscribed(self, name: str) -> tuple[str, ...]:
+        """The resources of a server that are watched by `subscribe`."""
+        ...

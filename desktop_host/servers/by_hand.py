@@ -1,0 +1,134 @@
+"""What a person does with one server by name: use it without a model, look into it, keep an eye on it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.messages import Message
+from desktop_host.core.server_ports import Completion, SavedResource
+from desktop_host.core.servers import LOG_LEVELS, LogLine, PromptSpec, ResourceSpec, ServerConfig, WireFrame
+from desktop_host.core.tools import ToolSpec
+from desktop_host.core.values import EMPTY, FrozenDict
+from desktop_host.servers.book import Book
+from desktop_host.servers.completion import complete
+from desktop_host.servers.desk import Desk
+from desktop_host.servers.pool import Pool
+from desktop_host.servers.resource_files import kept_small, save
+
+_log = logging.getLogger(__name__)
+
+
+class ByHand(ABC):
+    """The part of `Servers` that a face uses without a session."""
+
+    _folder: Path
+    _book: Book
+    _pool: Pool
+    _desk: Desk
+
+    def __init__(self) -> None:
+        self._eyes: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """Watched resources by server and address."""
+
+    def tools(self, name: str) -> tuple[ToolSpec, ...]:
+        return self._desk.tools(self._book.get(name), None)
+
+    async def call_tool(
+        self, name: str, tool: str, arguments: FrozenDict, progress: Callable[[Progress], None] | None = None
+    ) -> ToolOutcome:
+        config = self._book.get(name)
+        await self._pool.keeper(config).ensure()
+        return await self._desk.call(config, tool, arguments, session=None, call_id=None, progress=progress)
+
+    async def resources(self, name: str) -> tuple[ResourceSpec, ...]:
+        return await self._desk.resources(self._book.get(name))
+
+    async def read_resource(self, name: str, uri: str) -> ToolOutcome:
+        outcome = await self._desk.read_resource(self._book.get(name), uri)
+        return await asyncio.to_thread(kept_small, outcome, self._files(name))
+
+    async def save_resource(self, name: str, uri: str) -> SavedResource:
+        outcome = await self._desk.read_resource(self._book.get(name), uri)
+        return await asyncio.to_thread(save, outcome, uri, self._files(name))
+
+    async def prompts(self, name: str) -> tuple[PromptSpec, ...]:
+        return await self._desk.prompts(self._book.get(name))
+
+    async def get_prompt(self, name: str, prompt: str, arguments: FrozenDict) -> tuple[Message, ...]:
+        return await self._desk.get_prompt(self._book.get(name), prompt, arguments)
+
+    async def complete(self, name: str, ref: str, argument: str, value: str, context: FrozenDict = EMPTY) -> Completion:
+        keeper = self._pool.keeper(self._book.get(name))
+        return await complete(keeper, ref, argument, value, context)
+
+    async def set_log_level(self, name: str, level: str) -> None:
+        if level not in LOG_LEVELS:
+            raise UserFault(
+                "bad_config", f"{level!r} is no log level; there are {', '.join(LOG_LEVELS)}",
+                reason="bad_choice", server=name, key="logLevel", choices=", ".join(LOG_LEVELS),
+            )  # fmt: skip
+        await self.update(replace(self._book.get(name), log_level=level))
+        open_ = [k.connection for k in self._pool.of_server(name) if k.connection is not None]
+        await asyncio.gather(*(c.log_level_changed() for c in open_))
+
+    def watch(self, name: str, uri: str) -> AsyncIterator[str]:
+        return self._desk.watch(self._book.get(name), uri)
+
+    async def subscribe(self, name: str, uri: str, on: bool = True) -> None:
+        key = (name, uri)
+        config = self._book.get(name)
+        if not on:
+            if task := self._eyes.pop(key, None):
+                task.cancel()
+                await asyncio.wait({task})
+            return
+        if key in self._eyes and not self._eyes[key].done():
+            return
+        await self._pool.keeper(config).ensure()
+        task = asyncio.create_task(self._look(config, uri))
+        self._eyes[key] = task
+        await asyncio.wait({task}, timeout=0.5)  # A refusal comes at once; what comes later is logged.
+        if task.done():
+            self._eyes.pop(key, None)
+            task.result()
+
+    def subscribed(self, name: str) -> tuple[str, ...]:
+        return tuple(uri for (server, uri), task in self._eyes.items() if server == name and not task.done())
+
+    def logs(self, name: str) -> tuple[LogLine, ...]:
+        return self._pool.wiring(self._book.get(name)).log.lines()
+
+    def trace(self, name: str) -> tuple[WireFrame, ...]:
+        return self._pool.wiring(self._book.get(name)).wire.frames()
+
+    @abstractmethod
+    async def update(self, config: ServerConfig) -> None:
+        """Change a server's configuration."""
+
+    def _files(self, name: str) -> Path:
+        return self._folder / "files" / name
+
+    async def _look(self, config: ServerConfig, uri: str) -> None:
+        try:
+            async with aclosing(self._desk.watch(config, uri)) as updates:  # type: ignore[type-var]
+                async for updated in updates:
+                    self._pool.tell(config.name, (f"resource:{updated}",))
+        except HostError as error:
+            _log.info("%s: %s is watched no more: %s", config.name, uri, error.message)
+            raise
+
+    async def _close_eyes(self, name: str | None = None) -> None:
+        gone = [key for key in self._eyes if name is None or key[0] == name]
+        tasks = {self._eyes.pop(key) for key in gone}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
