@@ -99,7 +99,8 @@ class SqlLedger:
         By `day` (local), `model`, `session` or `purpose`: `{<by>, requests, input, output, cache_read, cache_write,
         reasoning, cost_usd, unpriced}`; `cost_usd` is the sum of the requests whose price is known (None: of none),
         `unpriced` counts the others. By `skill` likewise, for `name@version`. By `server`: `{server, calls, failed,
-        denied, duration_ms}` of its tools, and of its sampling `{sampling_requests, sampling_tokens, sampling_cost_usd}`.
+        denied, duration_ms}` of its tools, and of its sampling `{sampling_requests, sampling_tokens,
+        sampling_cost_usd}`.
 
         Raises:
             UserFault: `usage`, another word in `by`.
