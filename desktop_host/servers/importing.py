@@ -71,6 +71,11 @@ def parse(text: str, taken: Collection[str] = ()) -> tuple[ImportedServer, ...]:
     return tuple(_imported(_in_lines(text), set(taken), text))
 
 
+def runs_code(variable: str) -> bool:
+    """Whether an environment variable of this name makes a program run what it says."""
+    return _RUNS_CODE.fullmatch(variable) is not None
+
+
 def export(configs: Iterable[ServerConfig]) -> FrozenDict:
     """`{"mcpServers": …}` to give away: references stay, plain secrets become references, values go nowhere."""
     return FrozenDict({SERVERS: freeze({c.name: to_json(hide(c)[0]) for c in configs})})
