@@ -38,7 +38,7 @@ def _window(argv: list[str]) -> int:
     ns = parse(argv)
     home = Path(ns.home).expanduser() if ns.home else None
     if has_display():
-        return run_window(lambda: opener, lambda: _spec(ns), home=home, profile=ns.profile, lazy=True)
+        return run_window(lambda: opener, lambda: _spec(ns), home=home, profile=ns.profile, arguments=argv, lazy=True)
     from desktop_host import i18n
 
     i18n.install(ns.lang or "system")

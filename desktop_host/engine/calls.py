@@ -95,9 +95,12 @@ class Calls:
             return ToolOutcome(Outcome.ERROR, (Text(one.answer or ""),))
         verdict = one.verdict
         if verdict.effect is Effect.ASK:
-            verdict, rule = await self._parts.gate.ask(self._context.session, one.spec, one.call)
+            verdict, rule = await self._parts.gate.ask(
+                self._context.session, one.spec, one.call, lambda: self._context.rules
+            )
             if rule is not None:
                 await self._context.add_rule(rule)
+            await self._parts.gate.recheck()
         if verdict.effect is not Effect.ALLOW:
             return ToolOutcome(Outcome.DENIED)
         async with limit:

@@ -14,6 +14,9 @@ from desktop_host.core.settings import Settings
 from desktop_host.core.tools import ToolSpec
 from desktop_host.engine.inbox import Inbox
 
+SessionRules = Callable[[], tuple[Rule, ...]]
+"""The rules of a session as they are when called."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -27,6 +30,8 @@ class Gate:
         self._ledger = ledger
         self._settings = settings
         self._trusted = trusted
+        self._waiting: dict[str, tuple[ToolSpec, ToolCall, SessionRules]] = {}
+        """What each open ask is about, so that a grant given for another settles it too."""
 
     async def decide(self, spec: ToolSpec, call: ToolCall, session_rules: tuple[Rule, ...]) -> Verdict:
         """The verdict of the rules, before anybody is asked."""
@@ -48,8 +53,13 @@ class Gate:
             _log.exception("the gate failed; the call is denied")
             return Verdict(Effect.DENY, "gate_failed")
 
-    async def ask(self, session: str, spec: ToolSpec, call: ToolCall) -> tuple[Verdict, Rule | None]:
-        """Ask the person; the rule is what holds for the rest of the session, if they said so."""
+    async def ask(
+        self, session: str, spec: ToolSpec, call: ToolCall, rules: SessionRules
+    ) -> tuple[Verdict, Rule | None]:
+        """Ask the person; the rule is what holds for the rest of the session, if they said so.
+
+        Whoever keeps that rule calls `recheck` afterwards.
+        """
         known = await self._ledger.known_tool(spec.full_name)
         changed = known is not None and known[0] != spec.digest
         ask = ApproveTool(
@@ -67,7 +77,12 @@ class Gate:
             changed=changed,
             previous_description=known[1] if known and changed else None,
         )
-        match await self._inbox.ask(ask):
+        self._waiting[ask.ask_id] = (spec, call, rules)
+        try:
+            answer = await self._inbox.ask(ask)
+        finally:
+            del self._waiting[ask.ask_id]
+        match answer:
             case Allow(life=life, scope=scope, tool_digest=digest):
                 if digest not in (None, spec.digest):
                     return Verdict(Effect.DENY, "tool_changed"), None
@@ -77,6 +92,15 @@ class Gate:
                 return Verdict(Effect.DENY, "person"), await self._grant(Effect.DENY, life, scope, spec)
             case _:
                 return Verdict(Effect.DENY, "dismissed"), None
+
+    async def recheck(self) -> None:
+        """Settle the open asks that the rules now decide: "always this server" speaks for its waiting calls too."""
+        for ask_id, (spec, call, rules) in list(self._waiting.items()):
+            verdict = await self.decide(spec, call, rules())
+            if verdict.effect is Effect.ALLOW:
+                self._inbox.answer(ask_id, Allow(tool_digest=spec.digest), by="policy")
+            elif verdict.effect is Effect.DENY:
+                self._inbox.answer(ask_id, Refuse(), by="policy")
 
     async def _grant(self, effect: Effect, life: Life, scope: Scope, spec: ToolSpec) -> Rule | None:
         if life is Life.ONCE or scope is Scope.CALL:

@@ -48,7 +48,8 @@ class Inbox:
     def __init__(self, emit: Emit, policy: HeadlessPolicy | None) -> None:
         self._emit = emit
         self._policy = policy
-        self._open: dict[str, tuple[Ask, asyncio.Future[Answer]]] = {}
+        self._open: dict[str, tuple[Ask, asyncio.Future[tuple[Answer, str]]]] = {}
+        """By id: the ask and what will hold its answer and who gave it."""
         self._left = list(policy.answers) if policy else []
         self._undecided: set[str] = set()
 
@@ -72,32 +73,32 @@ class Inbox:
                 answer = Refuse()
             await self._emit(ask.session, AskSettled(ask.ask_id, action_of(answer), "policy"))
             return answer
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
         self._open[ask.ask_id] = (ask, future)  # before it is told: the answer may come at once
         try:
             await self._emit(ask.session, AskRaised(ask))
-            answer = await future
+            answer, by = await future
         except asyncio.CancelledError:
             await self._emit(ask.session, AskSettled(ask.ask_id, "dismissed", "policy"))
             raise
         finally:
             self._open.pop(ask.ask_id, None)
-        await self._emit(ask.session, AskSettled(ask.ask_id, action_of(answer), "person"))
+        await self._emit(ask.session, AskSettled(ask.ask_id, action_of(answer), by))
         return answer
 
-    def answer(self, ask_id: str, answer: Answer) -> bool:
+    def answer(self, ask_id: str, answer: Answer, by: str = "person") -> bool:
         """Answer an ask. False: it is gone, or answered already."""
         found = self._open.get(ask_id)
         if found is None or found[1].done():
             return False
-        found[1].set_result(answer)
+        found[1].set_result((answer, by))
         return True
 
     def dismiss(self, session: str | None = None) -> None:
         """Close the open asks of a session (None: all) without an answer."""
         for ask, future in list(self._open.values()):
             if (session is None or ask.session == session) and not future.done():
-                future.set_result(Dismiss())
+                future.set_result((Dismiss(), "policy"))
 
     def _by_policy(self, policy: HeadlessPolicy, ask: Ask) -> Answer | None:
         for i, given in enumerate(self._left):

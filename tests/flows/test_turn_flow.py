@@ -143,6 +143,23 @@ async def test_the_person_is_asked_and_allows_for_the_chat(rig):
     assert not await r.host.answer(ask.ask_id, Refuse())
 
 
+async def test_a_grant_for_the_server_settles_its_other_waiting_calls(rig):
+    r = rig([[call("t.a", "c1"), call("t.b", "c2"), call("u.c", "c3")], ["done"]], permission="ask")
+    for name in ("t.a", "t.b", "u.c"):
+        r.tools.add(name, name)
+    session = await r.session()
+    ticket = await r.host.submit(session, UserInput("go"))
+    await r.until(lambda: len(r.of(AskRaised)) == 3)
+    first = next(a for a in r.host.asks(session) if a.tool == "a")
+    await r.host.answer(first.ask_id, Allow(Life.SESSION, Scope.SERVER))
+    await r.until(lambda: len(r.of(AskSettled)) == 2)
+    assert [a.server for a in r.host.asks(session)] == ["u"]
+    assert {e.by for e in r.of(AskSettled)} == {"person", "policy"}
+    await r.host.answer(r.host.asks(session)[0].ask_id, Refuse())
+    await ticket.done
+    assert sorted(n for n, _ in r.tools.called) == ["t.a", "t.b"]
+
+
 async def test_a_denied_call_is_told_to_the_model_and_the_turn_goes_on(rig):
     r = rig([[call("t.run", "c1")], ["as you wish"]], permission="ask")
     r.tools.add("t.run", "ran")
