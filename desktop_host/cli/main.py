@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 _MODULES = {
     "chat": "chat", "sessions": "sessions", "servers": "servers", "tools": "tools", "resources": "tools",
     "prompts": "tools", "models": "models", "usage": "models", "secrets": "secrets", "settings": "settings",
-    "doctor": "settings",
+    "doctor": "settings", "skills": "skills",
 }  # fmt: skip
 """Verb to the module of this room that does it; imported when asked for."""
 

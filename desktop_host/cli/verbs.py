@@ -169,6 +169,20 @@ def _knowledge_search(p: ArgumentParser) -> None:
     p.add_argument("--top-k", type=_count, metavar="N")
 
 
+def _skills_lint(p: ArgumentParser) -> None:
+    p.add_argument("paths", metavar="PATH", nargs="+")
+
+
+def _skills_rollout(p: ArgumentParser) -> None:
+    p.add_argument("name", metavar="NAME")
+    p.add_argument("weights", metavar="V=W", nargs="+")
+
+
+def _skills_pin(p: ArgumentParser) -> None:
+    _words("session", "name")(p)
+    p.add_argument("skill_version", metavar="VERSION")
+
+
 VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("chat",): _chat,
     ("demo",): _demo,
@@ -200,6 +214,15 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("resources", "watch"): _watch,
     ("prompts", "list"): _words("server"),
     ("prompts", "get"): _prompt_get,
+    ("skills", "list"): _nothing,
+    ("skills", "show"): _words("name"),
+    ("skills", "lint"): _skills_lint,
+    ("skills", "install"): _words("path"),
+    ("skills", "remove"): _words("name"),
+    ("skills", "match"): _words("text"),
+    ("skills", "versions"): _words("name"),
+    ("skills", "rollout"): _skills_rollout,
+    ("skills", "pin"): _skills_pin,
     ("models", "list"): _nothing,
     ("models", "get"): _words("name"),
     ("models", "remove"): _words("name"),

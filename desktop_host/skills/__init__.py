@@ -1,1 +1,1 @@
-"""Skills on disk to choices; the only room that knows `watchdog` and `frontmatter`."""
+"""The skills library: read, matched, versioned, watched, and honest about what is broken."""

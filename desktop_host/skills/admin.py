@@ -1,0 +1,279 @@
+"""The port `SkillAdmin`: what a face does with the library."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from desktop_host.core.admin import SettingsStore
+from desktop_host.core.errors import KnownFault
+from desktop_host.core.ports import History
+from desktop_host.core.skill_admin import (
+    FileChange,
+    InstallPreview,
+    LintReport,
+    SessionPin,
+    SkillChange,
+    SkillDetail,
+    SkillPlace,
+    SkillRow,
+    SkillVersionRow,
+    VersionResults,
+)
+from desktop_host.core.skills import SkillMatch, SkillProblem, SkillStatus
+from desktop_host.skills import install as packages
+from desktop_host.skills.compare import compare
+from desktop_host.skills.folder import inside, main_file
+from desktop_host.skills.library import FOREIGN_FOLDERS, Library, paths_of
+from desktop_host.skills.lint import lint
+from desktop_host.skills.problems import problem
+from desktop_host.skills.results import results_of, sessions_with
+from desktop_host.skills.rollout import FILE, Rollout, route, settle, write
+from desktop_host.skills.scan import Entry, Found, discover
+from desktop_host.skills.source import SkillChoices
+from desktop_host.skills.state import State
+
+
+class LibraryAdmin:
+    """`SkillAdmin` over a library."""
+
+    def __init__(self, library: Library, choices: SkillChoices, settings: SettingsStore, history: History) -> None:
+        self._library = library
+        self._choices = choices
+        self._settings = settings
+        self._history = history
+        self._writing = asyncio.Lock()
+
+    # ---- looking
+    async def skills(self) -> tuple[SkillRow, ...]:
+        snapshot = await self._library.ready()
+        return tuple(self._row(f) for f in snapshot.all)
+
+    async def skill(self, name: str, version: str | None = None) -> SkillDetail:
+        found, entry = await self._library.find(name, version)
+        return SkillDetail(entry.skill, self._row(found), entry.manifest.files, entry.document.source)
+
+    async def read_file(self, name: str, path: str, version: str | None = None) -> bytes:
+        _, entry = await self._library.find(name, version)
+        return await asyncio.to_thread(lambda: inside(entry.folder, path).read_bytes())
+
+    async def places(self) -> tuple[SkillPlace, ...]:
+        return await asyncio.to_thread(self._library.places)
+
+    async def foreign_places(self) -> tuple[SkillPlace, ...]:
+        return await asyncio.to_thread(self._foreign)
+
+    def _foreign(self) -> tuple[SkillPlace, ...]:
+        used = {os.path.realpath(p.path) for p in self._library.places()}
+        folders = [Path(f).expanduser() for f in FOREIGN_FOLDERS]
+        return tuple(
+            SkillPlace("foreign", str(f))
+            for f in folders
+            if f.is_dir() and os.path.realpath(f) not in used and next(discover(f), None)
+        )
+
+    async def rescan(self) -> tuple[str, ...]:
+        return await self._library.rescan()
+
+    async def lint(self, paths: tuple[Path, ...]) -> tuple[LintReport, ...]:
+        return await asyncio.to_thread(lint, paths)
+
+    async def match(self, text: str, session: str | None = None) -> tuple[SkillMatch, ...]:
+        return await self._choices.match(text, session)
+
+    # ---- places
+    async def add_place(self, folder: Path) -> None:
+        await self._set_paths("skills.folders", folder, True)
+
+    async def remove_place(self, folder: Path) -> None:
+        await self._set_paths("skills.folders", folder, False)
+
+    async def trust_project(self, folder: Path, on: bool) -> None:
+        await self._set_paths("skills.trusted_projects", folder, on)
+
+    async def _set_paths(self, key: str, folder: Path, on: bool) -> None:
+        from desktop_host.core.settings import get
+
+        where = await asyncio.to_thread(lambda: folder.expanduser().absolute())
+        now = paths_of(str(get(self._settings.current(), key)))
+        paths = [*(p for p in now if p != where), *([where] if on else [])]
+        await self._settings.set(key, ";".join(str(p) for p in paths))
+        await self._library.rescan()
+
+    # ---- changing
+    async def preview(self, path: Path) -> tuple[InstallPreview, ...]:
+        snapshot = await self._library.ready()
+
+        def look() -> tuple[InstallPreview, ...]:
+            with packages.opened(path, self._library.folder) as found:
+                return tuple(packages.preview(p, snapshot.skills.get(p.name), path.name) for p in found)
+
+        return await asyncio.to_thread(look)
+
+    async def install(self, path: Path, *, replace: bool = False) -> tuple[SkillRow, ...]:
+        snapshot = await self._library.ready()
+
+        def put() -> list[tuple[str, str, str]]:
+            with packages.opened(path, self._library.folder) as found:
+                done = []
+                for one in found:
+                    mine = _mine(snapshot.all, one.name)
+                    if packages.install(one, self._library.folder, mine, over=replace):
+                        skill = one.entry.skill
+                        done.append((one.name, skill.version, skill.digest))
+                    else:
+                        done.append((one.name, "", ""))
+                return done
+
+        async with self._writing:
+            done = await asyncio.to_thread(put)
+            await self._library.rescan()
+            for name, version, digest in done:
+                if digest:
+                    await self._note(name, version, digest, "installed", str(path))
+        rows = self._library.snapshot
+        return tuple(self._row(rows.skills[name]) for name, _, _ in done if name in rows.skills)
+
+    async def remove(self, name: str, version: str | None = None) -> None:
+        snapshot = await self._library.ready()
+        found, entry = await self._library.find(name, version)
+        target = _mine(snapshot.all, found.name) or found
+        async with self._writing:
+            await asyncio.to_thread(packages.remove, target, version)
+            await self._library.rescan()
+            await self._note(found.name, version or "", entry.skill.digest, "removed", "")
+
+    async def export(self, name: str, target: Path) -> Path:
+        found, _ = await self._library.find(name)
+        return await asyncio.to_thread(packages.export, found, target)
+
+    async def enable(self, name: str, on: bool) -> None:
+        found, _ = await self._library.find(name)
+
+        def how(data: State) -> None:
+            names = [n for n in data.get("disabled", []) if n != found.name]
+            data["disabled"] = names if on else [*names, found.name]
+
+        await asyncio.to_thread(self._library.state.change, how)
+        self._library.announce(found.name)
+
+    async def grant_tools(self, name: str, on: bool) -> None:
+        found, entry = await self._library.find(name)
+
+        def how(data: State) -> None:
+            grants = data.setdefault("grants", {})
+            grants.pop(found.name, None)
+            if on:
+                grants[found.name] = list(entry.skill.allowed_tools)
+
+        await asyncio.to_thread(self._library.state.change, how)
+        tools = " ".join(entry.skill.allowed_tools)
+        await self._note(found.name, entry.skill.version, entry.skill.digest, "granted" if on else "revoked", tools)
+        self._library.announce(found.name)
+
+    async def set_rollout(
+        self, name: str, weights: Mapping[str, float], statuses: Mapping[str, SkillStatus] | None = None
+    ) -> SkillRow:
+        found, entry = await self._library.find(name)
+        new = settle(found.rollout, weights, statuses or {})
+        async with self._writing:
+            await asyncio.to_thread(self._write_rollout, found, new)
+            await self._library.rescan()
+            said = ", ".join(f"{v or '-'}={s.weight:g}" for v, s in new.items())
+            await self._note(found.name, "", entry.skill.digest, "rollout", said)
+        return self._row(self._library.snapshot.skills[found.name])
+
+    def _write_rollout(self, found: Found, new: Rollout) -> None:
+        if found.place.writable and main_file(found.folder) == "":
+            path = found.folder / FILE
+            draft = path.with_name(f".{FILE}.part")
+            try:
+                draft.write_text(write(path.read_text("utf-8") if path.is_file() else "", new), "utf-8")
+                os.replace(draft, path)
+            except OSError as error:
+                raise KnownFault("disk_full", f"{path} cannot be written: {error}", path=str(path)) from error
+            return
+
+        def how(data: State) -> None:
+            data.setdefault("rollouts", {})[found.name] = {
+                v: {"status": s.status.value, "weight": s.weight} for v, s in new.items()
+            }
+
+        self._library.state.change(how)
+
+    async def _note(self, name: str, version: str, digest: str, event: str, detail: str) -> None:
+        change = SkillChange(time.time(), version, digest, event, (), detail)
+        await asyncio.to_thread(self._library.state.note, name, change)
+
+    # ---- versions
+    async def pins(self, name: str) -> tuple[SessionPin, ...]:
+        found, _ = await self._library.find(name)
+        out = []
+        async for session, title, pin in sessions_with(self._history, found.name):
+            version = route(session, found.name, found.rollout)
+            newest = found.entries[version].skill.digest == pin.digest
+            out.append(SessionPin(session, title, pin, newest))
+        return tuple(out)
+
+    async def results(self, name: str) -> tuple[VersionResults, ...]:
+        found, _ = await self._library.find(name)
+        known = {v: e.skill.digest for v, e in found.entries.items()}
+        return await results_of(self._history, found.name, known)
+
+    async def diff(self, name: str, old: str, new: str) -> tuple[FileChange, ...]:
+        _, before = await self._library.find(name, old)
+        _, after = await self._library.find(name, new)
+        return await asyncio.to_thread(compare, before, after)
+
+    async def changes(self, name: str) -> tuple[SkillChange, ...]:
+        await self._library.ready()
+        found = self._library.snapshot.find(name)
+        self._library.state.refresh()
+        rows = self._library.state.changes(found.name if found else name)
+        if found is None and not rows:
+            await self._library.find(name)
+        return rows
+
+    # ---- rows
+    def _row(self, found: Found) -> SkillRow:
+        main = found.main
+        state = self._library.state
+        granted = state.granted(found.name)
+        return SkillRow(
+            found.name,
+            main.skill.label or found.name,
+            main.skill.description,
+            found.place.kind,
+            str(found.folder),
+            found.version,
+            tuple(_version_row(found, v, e) for v, e in found.entries.items()),
+            found.name not in state.disabled,
+            found.loaded,
+            found.shadowed_by,
+            (*found.problems, *(p for e in found.entries.values() for p in e.problems), *self._links(found)),
+            bool(granted) and set(main.skill.allowed_tools) <= set(granted),
+            tuple(self._choices.needs(main.skill)),
+            found.place.kind == "profile",
+        )
+
+    def _links(self, found: Found) -> list[SkillProblem]:
+        known = self._library.snapshot.skills
+        return [problem("requires-unknown", 0, n) for n in found.main.skill.requires if n not in known]
+
+
+def _version_row(found: Found, version: str, entry: Entry) -> SkillVersionRow:
+    share = found.rollout[version]
+    return SkillVersionRow(
+        version, share.status, share.weight, entry.skill.digest, str(entry.folder), entry.problems, entry.loaded,
+        entry.stale, entry.manifest.changed,
+    )  # fmt: skip
+
+
+def _mine(every: tuple[Found, ...], name: str) -> Found | None:
+    """The skill of this id that lies in the profile, shadowed or not."""
+    found = next((f for f in every if f.name == name and f.place.kind == "profile"), None)
+    return replace(found, shadowed_by=None) if found else None

@@ -1,0 +1,171 @@
+"""One skill's folder: which files it has, their digests, and reading without ever leaving it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from desktop_host.core.errors import UserFault
+from desktop_host.core.skill_admin import SkillFile
+from desktop_host.core.skills import SkillProblem
+from desktop_host.core.values import canonical
+from desktop_host.skills.problems import problem
+
+MAX_FILES = 10_000
+MAX_SKILL = 50 * 2**20
+MAX_FILE = 10 * 2**20
+"""Bytes. A larger file is left out of the skill, and told."""
+SKIPPED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "__MACOSX", ".DS_Store"})
+NAMES = ("SKILL.md", "skill.md", "Skill.md")
+"""Names under which the main file is found, the right one first."""
+
+_KINDS = {"scripts": "script", "references": "reference", "assets": "asset", "templates": "asset"}
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of a skill's folder, by relative path, with their digests."""
+
+    files: tuple[SkillFile, ...]
+    digest: str
+    main: str
+    """Name of the main file; empty where there is none."""
+    problems: tuple[SkillProblem, ...] = ()
+    changed: float = 0.0
+    """Newest change of a file (seconds since the epoch)."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(f.size for f in self.files)
+
+
+@dataclass(slots=True)
+class DigestCache:
+    """sha256 of files by what their stat says, so that an unchanged file is not read again."""
+
+    known: dict[tuple[int, int, int, int, int], str] = field(default_factory=dict)
+
+    def of(self, path: Path, info: os.stat_result) -> str:
+        """The sha256 (hex) of a file."""
+        key = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+        sha = self.known.get(key)
+        if sha is None:
+            if len(self.known) > 200_000:
+                self.known.clear()
+            sha = self.known[key] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return sha
+
+
+def main_file(folder: Path) -> str:
+    """Name of the main file of a skill's folder as it is written on disk; empty where there is none."""
+    try:
+        names = {e.name for e in os.scandir(folder) if e.name.lower() == "skill.md" and e.is_file()}
+    except OSError:
+        return ""
+    return next((n for n in NAMES if n in names), next(iter(sorted(names)), ""))
+
+
+def survey(folder: Path, cache: DigestCache) -> Manifest:
+    """List and digest the files of a skill. Links that lead out of the folder are left out and told."""
+    root = Path(os.path.realpath(folder))
+    files: list[SkillFile] = []
+    problems: list[SkillProblem] = []
+    changed, size = 0.0, 0
+    for path, relative in _walk(root, problems):
+        try:
+            info = path.stat()
+            if not stat.S_ISREG(info.st_mode):
+                problems.append(problem("file-skipped", 0, "not a regular file", relative))
+                continue
+            if info.st_size > MAX_FILE:
+                problems.append(problem("file-skipped", 0, f"{info.st_size:,} bytes", relative))
+                continue
+            size += info.st_size
+            if size > MAX_SKILL:
+                problems.append(problem("skill-too-large", 0, f"{MAX_SKILL:,}", relative))
+                break
+            sha = cache.of(path, info)
+        except OSError as error:
+            problems.append(problem("file-skipped", 0, error.strerror or str(error), relative))
+            continue
+        changed = max(changed, info.st_mtime)
+        files.append(SkillFile(relative, info.st_size, sha, kind_of(relative)))
+    files.sort(key=lambda f: f.path)
+    return Manifest(tuple(files), digest_of(files), main_file(root), tuple(problems), changed)
+
+
+def _walk(root: Path, problems: list[SkillProblem]) -> Iterator[tuple[Path, str]]:
+    """Files below a real folder, depth first; `(real path, relative path)`."""
+    count = 0
+    waiting = [root]
+    seen = {root}
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = sorted(os.scandir(folder), key=lambda e: e.name)
+        except OSError as error:
+            problems.append(problem("file-skipped", 0, error.strerror or "", str(folder.relative_to(root))))
+            continue
+        for entry in entries:
+            if entry.name in SKIPPED:
+                continue
+            path = Path(entry.path)
+            relative = path.relative_to(root).as_posix()
+            if entry.is_symlink():
+                real = Path(os.path.realpath(path))
+                if not real.exists():
+                    problems.append(problem("symlink-broken", 0, os.readlink(path), relative))
+                    continue
+                if real != root and not real.is_relative_to(root):
+                    problems.append(problem("symlink-outside", 0, str(real), relative))
+                    continue
+            if entry.is_dir():
+                real = Path(os.path.realpath(path))
+                if real not in seen:
+                    seen.add(real)
+                    waiting.append(path)
+                continue
+            count += 1
+            if count > MAX_FILES:
+                problems.append(problem("too-many-files", 0, f"{MAX_FILES:,}", relative))
+                return
+            yield path, relative
+
+
+def digest_of(files: list[SkillFile] | tuple[SkillFile, ...]) -> str:
+    """The digest of a version: sha256 over every path and its sha256, in the order of the paths."""
+    rows = sorted([f.path, f.sha256] for f in files)
+    return hashlib.sha256(canonical(rows).encode()).hexdigest()
+
+
+def kind_of(relative: str) -> str:
+    """What a file is for, by where it lies."""
+    if relative.lower() == "skill.md":
+        return "body"
+    return _KINDS.get(relative.partition("/")[0].lower(), "other") if "/" in relative else "other"
+
+
+def inside(folder: Path, relative: str) -> Path:
+    """The real path of a file of a skill.
+
+    Raises:
+        UserFault: `bad_skill`, the path leads out of the folder, by `..`, as an absolute path or by a link;
+            `not_found`.
+    """
+    outside = UserFault(
+        "bad_skill", f"{relative!r} is not inside the skill's folder", reason="outside", file=relative
+    )  # fmt: skip
+    if "\0" in relative or "\\" in relative or ":" in relative.partition("/")[0] or relative.startswith(("/", "~")):
+        raise outside
+    root = Path(os.path.realpath(folder))
+    real = Path(os.path.realpath(root / relative))
+    if real == root or not real.is_relative_to(root):
+        raise outside
+    if not real.is_file():
+        raise UserFault("not_found", f"the skill has no file {relative!r}", kind="file", name=relative)
+    return real

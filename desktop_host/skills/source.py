@@ -1,0 +1,266 @@
+"""Which skills a message wakes in a session: the port `SkillSource`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from desktop_host.core.admin import SettingsStore
+from desktop_host.core.errors import UserFault
+from desktop_host.core.permissions import Rule
+from desktop_host.core.skills import SkillGrant, SkillMatch, SkillNeed, SkillPin, SkillPlan, SkillVersion
+from desktop_host.skills.catalogue import DEFAULT_WINDOW, body_block, catalogue
+from desktop_host.skills.choose import Choice, Policy, choose
+from desktop_host.skills.document import slug
+from desktop_host.skills.grants import patterns_of
+from desktop_host.skills.library import Library
+from desktop_host.skills.matchers import SEMANTIC, LexicalMatcher, Matcher, SemanticMatcher, SentenceEncoder
+from desktop_host.skills.pins import Pinned, Pins, SessionSkills
+from desktop_host.skills.rollout import route
+from desktop_host.skills.scan import Entry, Found
+
+SHORT = 12
+"""Characters below which a message is read together with the one before it."""
+_CALL = re.compile(r"\A/([^\s/]+)[ \t]*(.*)\Z", re.S)
+_log = logging.getLogger(__name__)
+
+Aliases = Callable[[], frozenset[str]]
+"""The aliases of the servers that are configured and switched on."""
+
+
+class SkillChoices:
+    """Chooses, pins and lists skills for sessions."""
+
+    def __init__(self, library: Library, pins: Pins, settings: SettingsStore, servers: Aliases) -> None:
+        self.library = library
+        self.pins = pins
+        self._settings = settings
+        self._servers = servers
+        self._lexical = LexicalMatcher()
+        self._semantic: Matcher | None = None
+        self._matching = asyncio.Lock()
+
+    # ---- the port
+    async def plan(
+        self, session: str, text: str, wanted: tuple[str, ...] | None, roots: tuple[str, ...] = ()
+    ) -> SkillPlan:
+        """Choose for one message, pin what is chosen, and give the bodies that the session has not seen.
+
+        Raises:
+            UserFault: `not_found`, a skill of `wanted` is not there.
+        """
+        await self.library.ready()
+        memory = await self.pins.of(session)
+        memory.active = ()
+        if wanted == ():
+            return SkillPlan()
+        choice, called, arguments = await self._choose(session, memory, text, wanted, roots)
+        memory.said = text
+        memory.ranked = tuple(m.name for m in choice.matches if m.refused is None or m.suggested)
+        chosen, bodies = [], []
+        for match in choice.chosen:
+            pinned = memory.pins.get(match.name) or await self._pin(session, match.name, "chosen")
+            memory.active = (*memory.active, match.name)
+            reason = "; ".join(str(r) for r in match.reasons)
+            chosen.append(replace(pinned.pin, reason=reason))
+            new = memory.given.get(match.name) != pinned.pin.digest or (match.name == called and bool(arguments))
+            memory.given[match.name] = pinned.pin.digest
+            bodies.append(self.block(pinned, arguments if match.name == called else "") if new else "")
+            if new:
+                await self.pins.run(session, match.name, pinned.pin.version, text, "message")
+        needs = [SkillNeed(skill, "skill", name) for skill, name in choice.missing]
+        needs += [n for name in memory.active for n in self.needs(memory.pins[name].skill)]
+        suggested = tuple(m.name for m in choice.matches if m.suggested and not m.chosen)[:3]
+        first = next((memory.pins[m.name].skill.route for m in choice.matches if m.chosen), None)
+        return SkillPlan(tuple(chosen), tuple(bodies), suggested, tuple(needs), first)
+
+    async def catalogue(
+        self, session: str, wanted: tuple[str, ...] | None = None, roots: tuple[str, ...] = (),
+        window: int | None = None,
+    ) -> str:  # fmt: skip
+        """The part of the system text that lists the skills; empty where there are none.
+
+        Args:
+            session: whose versions are listed.
+            wanted: ids that the session is limited to.
+            roots: the session's folders; a project's skills are listed for its own sessions only.
+            window: the model's context in tokens, of which the list may take the setting's share.
+        """
+        await self.library.ready()
+        settings = self._settings.current().skills
+        memory = await self.pins.of(session)
+        skills = self.visible(session, memory, roots)
+        listed = [
+            s for s in skills.values()
+            if s.model_invocable and s.name not in self.library.state.disabled
+            and (wanted is None or s.name in {slug(w) for w in wanted})
+        ]  # fmt: skip
+        dirs = [str(self._entry(session, s.name).folder) if s.name not in memory.pins else "" for s in listed]
+        budget = (window or DEFAULT_WINDOW) * settings.catalogue_percent // 100
+        text, dropped = catalogue(
+            listed, dirs, instruction=settings.agent_skill_instruction, template=settings.agent_skill_template,
+            budget=budget,
+        )  # fmt: skip
+        if dropped:
+            _log.warning("%d skills have no room in the system text (%d tokens)", len(dropped), budget)
+        return text
+
+    def rules(self, session: str) -> tuple[Rule, ...]:
+        """What a person granted to the skills that are active in the running turn; never beats a deny."""
+        memory = self.pins.known(session)
+        if memory is None:
+            return ()
+        rules: list[Rule] = []
+        for name in memory.active:
+            pinned = memory.pins.get(name)
+            granted = self.library.state.granted(name)
+            if pinned is not None and granted:
+                kept = tuple(t for t in pinned.skill.allowed_tools if t in granted)
+                rules += SkillGrant(name, patterns_of(kept)).rules()
+        return tuple(rules)
+
+    # ---- choosing
+    async def match(self, text: str, session: str | None = None) -> tuple[SkillMatch, ...]:
+        """What a sentence would wake, with reasons; nothing is pinned."""
+        await self.library.ready()
+        memory = await self.pins.read(session) if session else SessionSkills()
+        choice, _, _ = await self._choose(session or "", memory, text, None, None)
+        return tuple(sorted(choice.matches, key=lambda m: not m.chosen))
+
+    async def _choose(
+        self, session: str, memory: SessionSkills, text: str, wanted: tuple[str, ...] | None,
+        roots: tuple[str, ...] | None,
+    ) -> tuple[Choice, str | None, str]:  # fmt: skip
+        settings = self._settings.current().skills
+        skills = self.visible(session, memory, roots)
+        asked = None if wanted is None else tuple(slug(w) for w in wanted)
+        for name in asked or ():
+            if name not in skills:
+                await self.library.find(name)  # tells the near names
+                raise UserFault("not_found", f"{name} cannot be used here", kind="skill", name=name)
+        called, arguments = _called(text, skills)
+        policy = Policy(
+            settings.activation,
+            settings.auto_score / 100 if settings.auto_score else None,
+            settings.suggest_score / 100 if settings.suggest_score else None,
+            settings.max_active,
+            asked,
+            called,
+            self.library.state.disabled,
+        )
+        query = arguments if called else text
+        if len(query) < SHORT and memory.said and not called:
+            query = f"{memory.said}\n{query}"
+        async with self._matching:
+            matcher = await self._matcher(settings.matcher)
+            return await asyncio.to_thread(choose, query, skills, matcher, policy), called, arguments
+
+    async def _matcher(self, wanted: str) -> Matcher:
+        if wanted != "semantic":
+            return self._lexical
+        if self._semantic is None:
+            try:
+                encoder = await asyncio.to_thread(SentenceEncoder)
+            except ImportError:
+                _log.warning("the extra [semantic] is not installed; the lexical matcher stands in")
+                return self._lexical
+            self._semantic = SemanticMatcher(encoder, SEMANTIC)
+        return self._semantic
+
+    # ---- what a session sees
+    def visible(
+        self, session: str, memory: SessionSkills, roots: tuple[str, ...] | None = None
+    ) -> dict[str, SkillVersion]:
+        """The usable skills of a session by id, in the versions it has or would get; pins win.
+
+        `roots` None: the skills of every trusted project.
+        """
+        out: dict[str, SkillVersion] = {}
+        folders = None if roots is None else [Path(r).resolve() for r in roots]
+        for name, found in self.library.snapshot.skills.items():
+            if not found.loaded or not self._here(found, folders):
+                continue
+            out[name] = self._entry(session, name).skill
+        out |= {name: pinned.skill for name, pinned in memory.pins.items() if pinned.skill.body}
+        return dict(sorted(out.items()))
+
+    def _here(self, found: Found, folders: list[Path] | None) -> bool:
+        project = self.library.project_of(found)
+        if project is None or folders is None:
+            return True
+        home = project.resolve()
+        return any(f == home or f.is_relative_to(home) or home.is_relative_to(f) for f in folders)
+
+    def _entry(self, session: str, name: str) -> Entry:
+        """The version that a session gets; without a session the main one."""
+        found = self.library.snapshot.skills[name]
+        if not session:
+            return found.main
+        version = route(session, name, found.rollout)
+        entry = found.entries[version]
+        return entry if entry.loaded else found.main
+
+    def needs(self, skill: SkillVersion) -> list[SkillNeed]:
+        """What a skill names and is not there now."""
+        here = self._servers()
+        return [SkillNeed(skill.name, "server", alias) for alias in skill.servers if alias not in here]
+
+    # ---- pins
+    async def _pin(self, session: str, name: str, reason: str) -> Pinned:
+        found = self.library.snapshot.skills[name]
+        return await self.pins.pin(session, self._entry(session, name), found.place.kind, reason)
+
+    async def pin(self, session: str, name: str, version: str | None) -> SkillPin:
+        """Give a session this version (None: the one a new session of this id would get) from its next message on.
+
+        Raises:
+            UserFault: `not_found`.
+        """
+        found, entry = await self.library.find(name, version)
+        if version is None:
+            entry = self._entry(session, found.name)
+        if not entry.loaded:
+            raise UserFault("bad_skill", f"{found.name} {version or ''} cannot be used", reason="broken",
+                            name=found.name)  # fmt: skip
+        return (await self.pins.pin(session, entry, found.place.kind, "person")).pin
+
+    async def take_up(self, session: str, name: str, given: str) -> Pinned:
+        """Activate a skill for the model (`use_skill`), with what it is handed over.
+
+        Raises:
+            UserFault: `not_found`, or `bad_skill` where it is switched off or the person's alone.
+        """
+        await self.library.ready()
+        memory = await self.pins.of(session)
+        found = slug(name)
+        skill = self.visible(session, memory).get(found)
+        if skill is None:
+            await self.library.find(name)
+            raise UserFault("bad_skill", f"{name} is broken and has no good version", reason="broken", name=name)
+        if found in self.library.state.disabled:
+            raise UserFault("bad_skill", f"{name} is switched off", reason="disabled", name=name)
+        if not skill.model_invocable and found not in memory.pins:
+            raise UserFault("bad_skill", f"{name} is started by the person only", reason="manual_only", name=name)
+        by = memory.active[-1] if memory.active and memory.active[-1] != found else "model"
+        pinned = memory.pins.get(found) or await self._pin(session, found, f"used by {by}")
+        if found not in memory.active:
+            memory.active = (*memory.active, found)
+        await self.pins.run(session, found, pinned.pin.version, given, by)
+        return pinned
+
+    def block(self, pinned: Pinned, arguments: str) -> str:
+        """A skill's body as it stands in a message."""
+        return body_block(pinned.skill, pinned.files, pinned.main, source=pinned.source, arguments=arguments)
+
+
+def _called(text: str, skills: dict[str, SkillVersion]) -> tuple[str | None, str]:
+    """The skill that a message calls by `/name`, and the rest of the message."""
+    match = _CALL.match(text.strip())
+    name = slug(match[1]) if match else ""
+    if match and name in skills and skills[name].user_invocable:
+        return name, match[2].strip()
+    return None, ""

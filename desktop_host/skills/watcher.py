@@ -1,0 +1,187 @@
+"""Hot reload: what changes on disk is in the library within a second, however it was saved.
+
+`watchdog` says that something changed; what changed is found by looking (a stat per file), so no lost, doubled or
+misnamed event can leave the library behind. Where the system grants no watches, folders are polled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from desktop_host.skills.library import Library
+
+QUIET_S = 0.3
+"""A change is taken up once it was quiet for so long…"""
+LONGEST_S = 0.5
+"""…but at the latest after so long."""
+CHECK_S = 1.0
+"""How often it is looked whether a folder came, went or was replaced."""
+SWEEP_S = 30.0
+"""How often everything is looked at without a reason."""
+POLL_S = 1.0
+"""How often folders are polled where they cannot be watched."""
+_REAL = frozenset({"created", "deleted", "modified", "moved", "closed"})
+"""Kinds of events that change something; reading a file is none."""
+_log = logging.getLogger(__name__)
+
+
+class Watcher:
+    """Watches the places of a library and lets it look again."""
+
+    def __init__(self, library: Library, *, polling: bool = False) -> None:
+        self._library = library
+        self._polling = polling
+        self._observer: Any = None
+        self._watched: dict[str, tuple[Any, tuple[int, int]]] = {}
+        self._touched = asyncio.Event()
+        self._last = 0.0
+        self._first: float | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.scans = 0
+        """How often the library looked again because something changed."""
+
+    @property
+    def polling(self) -> bool:
+        """Whether the system granted no watches."""
+        return self._polling
+
+    @property
+    def watching(self) -> frozenset[str]:
+        """The folders that are watched now."""
+        return frozenset(self._watched)
+
+    def start(self) -> None:
+        """Read the library and begin to watch, in the background."""
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._run(), name="skills watcher")
+
+    async def close(self) -> None:
+        """Stop watching."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._observer is not None:
+            await asyncio.to_thread(self._stop)
+
+    def touch(self) -> None:
+        """Something changed; called from any thread."""
+        now = time.monotonic()
+        self._last = now
+        if self._first is None:
+            self._first = now
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._touched.set)
+
+    async def _run(self) -> None:
+        await self._library.ready()
+        await asyncio.to_thread(self._follow)
+        await self._look()  # what changed between the first reading and the first watch
+        swept = polled = time.monotonic()
+        while True:
+            try:
+                async with asyncio.timeout(CHECK_S):
+                    await self._touched.wait()
+            except TimeoutError:
+                now = time.monotonic()
+                if await asyncio.to_thread(self._follow):
+                    await self._look()
+                elif await asyncio.to_thread(self._library.state_changed):
+                    await self._look()
+                    self._library.announce()
+                elif now - swept > SWEEP_S or (self._polling and now - polled >= POLL_S):
+                    swept = polled = now
+                    await self._look()
+                continue
+            await self._settle()
+            await asyncio.to_thread(self._follow)
+            await self._look()
+
+    async def _settle(self) -> None:
+        """Wait until it is quiet, but no longer than `LONGEST_S` since the first change."""
+        while True:
+            now = time.monotonic()
+            first = self._first if self._first is not None else now
+            wait = min(self._last + QUIET_S, first + LONGEST_S) - now
+            if wait <= 0:
+                break
+            await asyncio.sleep(wait)
+        self._first = None
+        self._touched.clear()
+
+    async def _look(self) -> None:
+        self.scans += 1
+        try:
+            await self._library.rescan()
+        except Exception:
+            _log.exception("the skills could not be read again; the last reading stays")
+
+    # ---- watches; blocking
+    def _follow(self) -> bool:
+        """Watch the places that are there now; whether any came, went or was replaced."""
+        wanted: dict[str, tuple[int, int]] = {}
+        for folder in self._library.watched_folders():
+            try:
+                info = os.stat(folder)
+            except OSError:
+                continue
+            wanted[str(folder)] = (info.st_dev, info.st_ino)
+        changed = False
+        for path in [p for p, (_, mark) in self._watched.items() if wanted.get(p) != mark]:
+            self._unwatch(path)
+            changed = True
+        for path, mark in wanted.items():
+            if path not in self._watched:
+                self._watched[path] = (self._watch(path), mark)
+                changed = True
+        return changed
+
+    def _watch(self, path: str) -> Any:
+        if self._polling:
+            return None
+        try:
+            if self._observer is None:
+                from watchdog.observers import Observer
+
+                self._observer = Observer()
+                self._observer.daemon = True
+                self._observer.start()
+            return self._observer.schedule(_handler(self), path, recursive=True)
+        except OSError as error:  # no watches or no instances left: fs.inotify limits
+            _log.warning("folders of skills are polled, for they cannot be watched: %s", error)
+            self._polling = True
+            return None
+
+    def _unwatch(self, path: str) -> None:
+        watch, _ = self._watched.pop(path)
+        if watch is not None and self._observer is not None:
+            try:
+                self._observer.unschedule(watch)
+            except (KeyError, OSError):
+                _log.debug("the watch of %s is gone already", path)
+
+    def _stop(self) -> None:
+        self._observer.stop()
+        self._observer.join(timeout=5)
+
+
+def _handler(watcher: Watcher) -> Any:
+    from watchdog.events import FileSystemEvent, FileSystemEventHandler
+
+    class Touch(FileSystemEventHandler):
+        """Passes on that something changed."""
+
+        def on_any_event(self, event: FileSystemEvent) -> None:
+            if event.event_type not in _REAL:
+                return
+            if event.is_directory and event.event_type == "modified":
+                return  # the entry that changed in it says so itself
+            if not Path(os.fsdecode(event.src_path)).name.startswith(".incoming-"):
+                watcher.touch()
+
+    return Touch()
