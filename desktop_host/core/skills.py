@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from desktop_host.core.permissions import Rule
-
 
 class SkillStatus(StrEnum):
     """How far a version is trusted by whoever publishes it."""
@@ -141,17 +139,3 @@ class SkillPlan:
     needs: tuple[SkillNeed, ...] = ()
     route: str | None = None
     """The model that the primary skill prefers."""
-
-
-@dataclass(frozen=True, slots=True)
-class SkillGrant:
-    """Tools that a person allows without asking while a skill is active."""
-
-    name: str
-    patterns: tuple[str, ...]
-
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules of the gate; they never beat a deny or an ask."""
-        from desktop_host.core.permissions import Effect, Life
-
-        return tuple(Rule(Effect.ALLOW, p, life=Life.SESSION, origin="skill") for p in self.patterns)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from desktop_host.core.permissions import Effect, Life, Rule
+
 _DOTTED = re.compile(r"[a-z0-9-]{1,32}\.[^\s()]+")
 _MCP = re.compile(r"mcp__([A-Za-z0-9_-]+?)(?:__(.+))?")
 
@@ -22,6 +24,16 @@ def pattern_of(tool: str) -> str | None:
     return tool if _DOTTED.fullmatch(tool) else None
 
 
-def patterns_of(tools: Iterable[str]) -> tuple[str, ...]:
-    """The patterns of those entries that mean something here."""
-    return tuple(p for t in tools if (p := pattern_of(t)))
+def rules_of(skill: str, tools: Iterable[str]) -> tuple[Rule, ...]:
+    """The rules for those entries that mean something here; they never beat a deny or an ask.
+
+    A skill's grant for the host's own tools of skills holds for that skill alone.
+    """
+    rules = []
+    for tool in tools:
+        pattern = pattern_of(tool)
+        if pattern is None:
+            continue
+        own = rf'"(?:skill|name)":"{re.escape(skill)}"' if pattern.startswith("host.") else None
+        rules.append(Rule(Effect.ALLOW, pattern, own, life=Life.SESSION, origin="skill"))
+    return tuple(rules)

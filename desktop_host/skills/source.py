@@ -12,11 +12,11 @@ from pathlib import Path
 from desktop_host.core.admin import SettingsStore
 from desktop_host.core.errors import UserFault
 from desktop_host.core.permissions import Rule
-from desktop_host.core.skills import SkillGrant, SkillMatch, SkillNeed, SkillPin, SkillPlan, SkillVersion
+from desktop_host.core.skills import SkillMatch, SkillNeed, SkillPin, SkillPlan, SkillVersion
 from desktop_host.skills.catalogue import DEFAULT_WINDOW, body_block, catalogue
 from desktop_host.skills.choose import Choice, Policy, choose
 from desktop_host.skills.document import slug
-from desktop_host.skills.grants import patterns_of
+from desktop_host.skills.grants import rules_of
 from desktop_host.skills.library import Library
 from desktop_host.skills.matchers import SEMANTIC, LexicalMatcher, Matcher, SemanticMatcher, SentenceEncoder
 from desktop_host.skills.pins import Pinned, Pins, SessionSkills
@@ -120,7 +120,7 @@ class SkillChoices:
             granted = self.library.state.granted(name)
             if pinned is not None and granted:
                 kept = tuple(t for t in pinned.skill.allowed_tools if t in granted)
-                rules += SkillGrant(name, patterns_of(kept)).rules()
+                rules += rules_of(name, kept)
         return tuple(rules)
 
     # ---- choosing

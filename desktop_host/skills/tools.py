@@ -98,8 +98,10 @@ class SkillTools:
                 case _:
                     outcome = await self._script(session, arguments)
         except HostError as error:
+            # A wrong path is the model's slip; only a skill that fails as a whole is worth another.
+            slip = error.params.get("reason") == "outside" or error.params.get("kind") == "file"
             name = str(arguments.get("name") or arguments.get("skill") or "")
-            outcome = _told(Outcome.ERROR, error.message + self._fallback(session, name))
+            outcome = _told(Outcome.ERROR, error.message + ("" if slip else self._fallback(session, name)))
         took = (time.monotonic() - started) * 1000
         return ToolOutcome(outcome.outcome, outcome.content, outcome.structured, took)
 
