@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import mcp_types as T
@@ -13,34 +14,20 @@ from mcp import Client, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from desktop_host.core.errors import KnownFault, PeerFault
+from desktop_host.core.errors import KnownFault
 from desktop_host.core.servers import FailureReport
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.servers import failure
 from desktop_host.servers.callbacks import Callbacks
 from desktop_host.servers.catalog import Catalog
 from desktop_host.servers.client import introduce, make_client
+from desktop_host.servers.connect_failed import PROBE_S, judged
 from desktop_host.servers.http import HttpFacts
 from desktop_host.servers.stdio import StdioTransport
 from desktop_host.servers.tap import Tap
 from desktop_host.servers.transports import make_transport
 from desktop_host.servers.watch import Subscriptions, follow_modern, listen_to_lists, mind_stream
-from desktop_host.servers.wiring import Floor, Wiring
-
-PROBE_S = 10.0
-"""How long the SDK waits for the answer to its probe before it falls back on the same connection."""
-
-
-class ConnectFailed(Exception):
-    """A connection could not be made.
-
-    `report` tells all; `final` that another try cannot help; `era_suspect` that the server may have died of
-    being asked for its era, so that it deserves a fresh start in the other one.
-    """
-
-    def __init__(self, report: FailureReport, *, final: bool, era_suspect: bool) -> None:
-        super().__init__(report.message)
-        self.report, self.final, self.era_suspect = report, final, era_suspect
+from desktop_host.servers.wiring import Deadline, Floor, Wiring
 
 
 class Connection:
@@ -166,14 +153,16 @@ class Connection:
     async def _own(self, mode: str, ready: asyncio.Future[None]) -> None:
         config = self.wiring.config
         self._seen.started_at = self.wiring.clock.now()
-        limit = asyncio.timeout(config.timeouts.connect_s)
+        self.floor.connecting = Deadline(replace(config.timeouts, call_s=config.timeouts.connect_s))
+        limit = self.floor.connecting.timer
         error: BaseException | None = None
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with limit:
                     transport = await make_transport(
-                        self.wiring, stack, self._seen, self.facts, on_start=self._started, on_line=self._line
-                    )
+                        self.wiring, stack, self._seen, self.facts, self.floor,
+                        on_start=self._started, on_line=self._line, on_signed_out=self.worn.set,
+                    )  # fmt: skip
                     self._stdio = transport if isinstance(transport, StdioTransport) else None
                     tap = Tap(transport, self.wiring.wire, self._ended)
                     answers = Callbacks(self.wiring, self.floor, self._list_changed, self._resource_updated)
@@ -215,18 +204,13 @@ class Connection:
         if self._closing:
             ready.cancel()
             return
-        cause = error or KnownFault("server_failed", f"{config.name} closed the connection", server=config.name)
+        cause = (
+            self.facts.fault
+            or error
+            or KnownFault("server_failed", f"{config.name} closed the connection", server=config.name)
+        )
         made = failure.report(config, cause, seen, lines, redact)
-        leaf = failure.main_leaf(cause)
-        final = made.code in ("auth", "bad_config", "vault_locked", "vault_unavailable") or (
-            isinstance(leaf, PeerFault) or (isinstance(leaf, KnownFault) and "reason" in leaf.params)
-        )
-        suspect = not final and (
-            (isinstance(leaf, MCPError) and self.facts.status != 401 and not self.facts.unreachable)
-            or isinstance(leaf, (RuntimeError, ValidationError))
-            or (expired and config.timeouts.connect_s <= PROBE_S)
-        )
-        ready.set_exception(ConnectFailed(made, final=final, era_suspect=suspect))
+        ready.set_exception(judged(made, cause, self.facts, expired and config.timeouts.connect_s <= PROBE_S))
 
     def _ended(self) -> None:
         """The stream is over; noticed by the tap at once, also between calls."""
@@ -242,7 +226,8 @@ class Connection:
         self.capabilities = freeze(client.server_capabilities.model_dump(by_alias=True, mode="json", exclude_none=True))
         self.instructions = client.instructions
         self._catalog = Catalog(self.wiring, client, self.wiring.changed)
-        self._client, self.facts.status = client, None
+        self._client, self.facts.status, self.facts.fault = client, None, None
+        self.floor.connecting = None
         if self.modern:
             self._chore(listen_to_lists(client, self._catalog, self.wiring.clock, self._note))
             return

@@ -136,6 +136,8 @@ def _text(error: BaseException) -> str:
 
 def _cause(config: ServerConfig, leaf: BaseException, seen: Evidence, made: FailureReport) -> str:
     if isinstance(leaf, HostError):
+        if made.code == "auth" and "reason" in leaf.params:
+            return f"sign_in.{leaf.params['reason']}"
         if leaf.params.get("reason") == "command_not_found":
             command = str(leaf.params.get("command", "")).replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".cmd")
             return _LAUNCHERS.get(command, "command_not_found")

@@ -9,11 +9,12 @@ import json
 import logging
 import ssl
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import httpx2
 
+from desktop_host.core.errors import HostError
 from desktop_host.core.servers import Http, Sse
 
 # At INFO it logs whole URLs, which may hold a key.
@@ -43,6 +44,8 @@ class HttpFacts:
     """Streams of notifications that are open."""
     stream_ended: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when one of them ends."""
+    fault: HostError | None = None
+    """Why a request could not be signed in."""
 
 
 class Shield(httpx2.AsyncBaseTransport):
@@ -57,7 +60,7 @@ class Shield(httpx2.AsyncBaseTransport):
         self._home = httpx2.URL(url)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if not self._at_home(request.url):
+        if not is_home(self._home, request.url):
             told = f"refused: {request.url.scheme}://{request.url.host} is not the configured origin"
             if request.method == "POST":
                 return _answer(403, HTTP_FAILED, told)
@@ -73,7 +76,7 @@ class Shield(httpx2.AsyncBaseTransport):
                 return await self._refused(request, response, kind)
             self._facts.unreachable = False
             # Read here, where a cut body can still be told to its request; streams tell it themselves.
-            return await _whole(response) if kind.startswith("application/json") else response
+            return await whole(response) if kind.startswith("application/json") else response
         except httpx2.TransportError as error:
             if request.method != "POST":
                 raise  # The SDK contains those of the GET stream and of DELETE.
@@ -87,19 +90,19 @@ class Shield(httpx2.AsyncBaseTransport):
         """The end of a session is told, not waited for: the server may be gone."""
         try:
             async with asyncio.timeout(FAREWELL_S):
-                return await _whole(await self._inner.handle_async_request(request))
+                return await whole(await self._inner.handle_async_request(request))
         except TimeoutError:
             raise httpx2.ReadTimeout("the server did not take the end of the session") from None
 
     async def _refused(self, request: httpx2.Request, response: httpx2.Response, kind: str) -> httpx2.Response:
-        whole = await _whole(response)
-        status, text = whole.status_code, (await whole.aread()).decode("utf-8", "replace")
+        read = await whole(response)
+        status, text = read.status_code, (await read.aread()).decode("utf-8", "replace")
         self._facts.status = status
         known = "mcp-session-id" in request.headers
         if known and (status == 404 or (status == 400 and "session" in text.lower())):
             self._facts.session_lost = True
         if (kind.startswith("application/json") and _is_rpc_error(text)) or status == 404:
-            return whole
+            return read
         shown = " ".join(text.split())[:BODY_SHOWN]
         return _answer(status, HTTP_STATUS, f"HTTP {status}{': ' + shown if shown else ''}")
 
@@ -112,13 +115,6 @@ class Shield(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             200, headers=response.headers, stream=_Minded(stream, self._facts), extensions=response.extensions
         )
-
-    def _at_home(self, url: httpx2.URL) -> bool:
-        home = self._home
-        if (url.scheme, url.host, url.port) == (home.scheme, home.host, home.port):
-            return True
-        upgrade = (home.scheme, url.scheme) == ("http", "https")
-        return upgrade and url.host == home.host and home.port is None and url.port is None
 
 
 class _Minded(httpx2.AsyncByteStream):
@@ -138,15 +134,35 @@ class _Minded(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-def http_client(launch: Http | Sse, facts: HttpFacts) -> httpx2.AsyncClient:
-    """The client for one server; the caller enters and leaves it. Builds a TLS context: call it in a thread."""
-    inner = httpx2.AsyncHTTPTransport(
+def is_home(home: httpx2.URL, url: httpx2.URL) -> bool:
+    """Whether `url` is on the origin of `home`, or on its https upgrade on the default ports."""
+    if (url.scheme, url.host, url.port) == (home.scheme, home.host, home.port):
+        return True
+    upgrade = (home.scheme, url.scheme) == ("http", "https")
+    return upgrade and url.host == home.host and home.port is None and url.port is None
+
+
+def plain_transport(url: str) -> httpx2.AsyncHTTPTransport:
+    """A transport to one address by the environment's proxy. Builds a TLS context: call it in a thread."""
+    return httpx2.AsyncHTTPTransport(
         verify=_tls(),
-        proxy=_proxy(launch.url),
+        proxy=_proxy(url),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
     )
+
+
+def http_client(
+    launch: Http | Sse,
+    facts: HttpFacts,
+    sign: Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport] | None = None,
+) -> httpx2.AsyncClient:
+    """The client for one server; the caller enters and leaves it. Builds a TLS context: call it in a thread.
+
+    `sign` wraps what sends, so that requests carry a token.
+    """
+    inner: httpx2.AsyncBaseTransport = plain_transport(launch.url)
     return httpx2.AsyncClient(
-        transport=Shield(inner, launch.url, facts),
+        transport=Shield(sign(inner) if sign else inner, launch.url, facts),
         headers=dict(launch.headers),
         # No limit on silence: deadlines are the host's own, and progress extends them.
         timeout=httpx2.Timeout(30, read=None),
@@ -180,7 +196,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-async def _whole(response: httpx2.Response) -> httpx2.Response:
+async def whole(response: httpx2.Response) -> httpx2.Response:
+    """The response with its body read; the connection is free again."""
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)
     try:

@@ -7,7 +7,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from desktop_host.core.errors import PeerFault
 from desktop_host.core.servers import FailureReport
 from desktop_host.servers import failure
-from desktop_host.servers.connection import ConnectFailed, Connection
+from desktop_host.servers.connect_failed import ConnectFailed
+from desktop_host.servers.connection import Connection
 from desktop_host.servers.wiring import Wiring
 
 

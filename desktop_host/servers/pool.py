@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.core.admin import SecretStore
+from desktop_host.core.auth import SignInDefaults
 from desktop_host.core.events import ServerChanged
 from desktop_host.core.ports import Clock, EventSink, Reviewer
 from desktop_host.core.servers import ServerConfig, ServerScope, ServerState, ServerStatus
@@ -14,6 +16,7 @@ from desktop_host.servers.environment import PidFile
 from desktop_host.servers.eras import Eras
 from desktop_host.servers.keeper import Keeper
 from desktop_host.servers.records import Redactor, ServerLog, WireLog
+from desktop_host.servers.sign_in import SignIn
 from desktop_host.servers.wiring import Wiring
 
 QUIET_S = 0.2
@@ -30,10 +33,10 @@ class Pool:
 
     def __init__(
         self, folder: Path, secrets: SecretStore, reviewer: Reviewer, sink: EventSink, clock: Clock,
-        environ: Mapping[str, str],
+        environ: Mapping[str, str], sign_in: Callable[[], SignInDefaults] = SignInDefaults,
     ) -> None:  # fmt: skip
         self._folder, self._secrets, self._reviewer = folder, secrets, reviewer
-        self._sink, self.clock, self._environ = sink, clock, environ
+        self._sink, self.clock, self._environ, self._sign_in = sink, clock, environ, sign_in
         self.pids = PidFile(folder / "processes")
         self.eras = Eras(folder / "server-eras.json", clock)
         self._keepers: dict[tuple[str, str | None], Keeper] = {}
@@ -77,6 +80,9 @@ class Pool:
             redact=redact,
             wire=WireLog(self.clock, redact),
             log=ServerLog(self._folder / "logs" / f"{config.name}.log", self.clock, redact),
+            sign_in=SignIn(
+                config.name, self._secrets, redact, lambda: changed(()), self._folder / "locks", self._sign_in
+            ),
             changed=changed,
         )
 
@@ -117,7 +123,7 @@ class Pool:
         """A server as it stands; of several connections the liveliest speaks for it."""
         keepers = sorted(self.of_server(config.name), key=lambda k: _RANK.index(k.state))
         if keepers and (config.enabled or keepers[0].wanted):
-            return keepers[0].status()
+            return replace(keepers[0].status(), sign_in=self.wiring(config).sign_in.state)
         return ServerStatus(
             name=config.name,
             state=ServerState.STOPPED if config.enabled else ServerState.DISABLED,
@@ -125,6 +131,11 @@ class Pool:
             enabled=config.enabled,
             target=config.target,
         )
+
+    async def start(self, keeper: Keeper) -> None:
+        """Start a server because a person wants it: they may be asked to sign in."""
+        with keeper.wiring.sign_in.invited():
+            await keeper.start(retry=True)
 
     async def stop(self, name: str) -> None:
         """Stop a server for everybody."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.core.admin import SecretStore
+from desktop_host.core.auth import SignInDefaults
 from desktop_host.core.errors import UserFault
 from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.permissions import Effect, Verdict
@@ -30,9 +31,10 @@ from desktop_host.servers.clashes import settled
 from desktop_host.servers.desk import Desk
 from desktop_host.servers.keeper import GIVEN_UP
 from desktop_host.servers.pool import Pool
+from desktop_host.servers.signing import Signing
 
 
-class Servers(ByHand):
+class Servers(ByHand, Signing):
     """All servers of one profile. Open it before use and close it; both on the host's loop.
 
     Args:
@@ -40,6 +42,7 @@ class Servers(ByHand):
         extra: servers of this run only; never saved.
         with_profile_servers: whether the profile's own servers take part.
         environ: where `${VAR}` is looked up; the process's environment by default.
+        sign_in: the settings for signing in, as they are now.
     """
 
     def __init__(
@@ -53,11 +56,12 @@ class Servers(ByHand):
         extra: tuple[ServerConfig, ...] = (),
         with_profile_servers: bool = True,
         environ: Mapping[str, str] | None = None,
+        sign_in: Callable[[], SignInDefaults] = SignInDefaults,
     ) -> None:
         super().__init__()
         self._folder, self._secrets = folder, secrets
         self._book = Book(folder / "servers.json", extra, with_profile_servers)
-        self._pool = Pool(folder, secrets, reviewer, sink, clock, os.environ if environ is None else environ)
+        self._pool = Pool(folder, secrets, reviewer, sink, clock, os.environ if environ is None else environ, sign_in)
         self._desk = Desk(self._pool)
         self._roots: dict[str, tuple[str, ...]] = {}
         self._live = False
@@ -111,10 +115,12 @@ class Servers(ByHand):
         await self._changed(old, config)
 
     async def remove(self, name: str) -> None:
+        signed = self._pool.wiring(self._book.get(name)).sign_in
         await self._book.remove(name)
         self._held.discard(name)
         await self._close_eyes(name)
         await self._pool.forget(name)
+        await signed.erase()
 
     async def enable(self, name: str, on: bool) -> None:
         self._held.discard(name)
@@ -159,7 +165,7 @@ class Servers(ByHand):
     async def start(self, name: str) -> ServerStatus:
         config = self._book.get(name)
         self._held.discard(name)
-        await self._pool.keeper(config).start(retry=True)
+        await self._pool.start(self._pool.keeper(config))
         return self._pool.status(config)
 
     async def stop(self, name: str) -> None:
@@ -172,7 +178,7 @@ class Servers(ByHand):
         running = tuple(k for k in self._pool.of_server(name) if k.wanted) or (self._pool.keeper(config),)
         await asyncio.gather(*(k.stop() for k in running))
         self._held.discard(name)
-        await asyncio.gather(*(k.start(retry=True) for k in running))
+        await asyncio.gather(*(self._pool.start(k) for k in running))
         return self._pool.status(config)
 
     async def autostart(self, aliases: tuple[str, ...] | None = None) -> None:
@@ -246,6 +252,6 @@ class Servers(ByHand):
     def _start_soon(self, config: ServerConfig) -> None:
         if config.scope is ServerScope.SESSION:
             return  # Its sessions start it.
-        task = asyncio.create_task(self._pool.keeper(config).start(retry=True))
+        task = asyncio.create_task(self._pool.start(self._pool.keeper(config)))
         self._starts.add(task)
         task.add_done_callback(self._starts.discard)

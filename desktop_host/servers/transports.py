@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -14,11 +15,13 @@ from desktop_host.core.servers import Http, Sse, Stdio
 from desktop_host.servers import environment
 from desktop_host.servers.failure import Evidence
 from desktop_host.servers.http import EVENT_LIMIT, HttpFacts, http_client
+from desktop_host.servers.loading import sdk
 from desktop_host.servers.placeholders import expand_launch
 from desktop_host.servers.records import ServerLog
+from desktop_host.servers.sign_in import wants_sign_in
 from desktop_host.servers.sse import SseTransport
 from desktop_host.servers.stdio import StdioTransport
-from desktop_host.servers.wiring import Wiring
+from desktop_host.servers.wiring import Floor, Wiring
 
 
 async def make_transport(
@@ -26,11 +29,15 @@ async def make_transport(
     stack: contextlib.AsyncExitStack,
     seen: Evidence,
     facts: HttpFacts,
+    floor: Floor,
     *,
     on_start: Callable[[int], None],
     on_line: Callable[[str, str], None],
+    on_signed_out: Callable[[], None],
 ) -> Any:
     """The transport for a server; what must be closed with it is put on `stack`, what was resolved into `seen`.
+
+    `on_signed_out` is told when the server takes our tokens no more and no other can be had.
 
     Raises:
         HostError: a placeholder, the vault, the command or the working folder.
@@ -39,7 +46,13 @@ async def make_transport(
     launch, secrets = await expand_launch(configured, wiring.secrets, wiring.environ)
     wiring.redact.learn(secrets)
     if isinstance(launch, (Http, Sse)):
-        client = await asyncio.to_thread(http_client, launch, facts)
+        sign = None
+        if wants_sign_in(launch):
+            oauth = await sdk("oauth")
+            sign = functools.partial(
+                oauth.Signed, launch=launch, wiring=wiring, floor=floor, facts=facts, lost=on_signed_out
+            )
+        client = await asyncio.to_thread(http_client, launch, facts, sign)
         await stack.enter_async_context(client)
         if isinstance(launch, Sse):
             return SseTransport(launch.url, client)

@@ -15,6 +15,7 @@ from desktop_host.core.servers import ServerConfig, Timeouts
 from desktop_host.servers.environment import PidFile
 from desktop_host.servers.eras import Eras
 from desktop_host.servers.records import Redactor, ServerLog, WireLog
+from desktop_host.servers.sign_in import SignIn
 
 
 @dataclass(slots=True)
@@ -31,6 +32,7 @@ class Wiring:
     redact: Redactor
     wire: WireLog
     log: ServerLog
+    sign_in: SignIn
     changed: Callable[[tuple[str, ...]], None]
     """Told which lists are others now, as in `ServerChanged.lists`."""
 
@@ -89,6 +91,8 @@ class Floor:
     asks: int = 0
     empty: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever a call ends and none is left."""
+    connecting: Deadline | None = None
+    """How long the connection may still take to be made; stands still while a person is asked."""
 
     def leave(self, call: CallInFlight) -> None:
         """A call has ended."""
@@ -123,6 +127,8 @@ class Floor:
             self._hold()
 
     def _hold(self) -> None:
+        if self.connecting is not None:
+            self.connecting.hold(self.asks > 0)
         for call in self.calls:
             if call.running:
                 call.deadline.hold(self.asks > 0)

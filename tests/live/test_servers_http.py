@@ -130,7 +130,7 @@ async def test_a_server_that_wants_credentials_needs_auth_and_is_not_stormed(tmp
         status = s.servers.status("web")
         assert status.state is ServerState.NEEDS_AUTH
         assert status.error is not None
-        assert (status.error.code, status.error.remedy) == ("auth", "remedy.server.auth")
+        assert (status.error.code, status.error.remedy) == ("auth", "remedy.server.sign_in.sign_in_needed")
         count = len(web.requests)
         await asyncio.sleep(0.3)
         assert len(web.requests) == count <= 4
