@@ -54,18 +54,21 @@ class Rig:
         world: World | None = None,
         headless: HeadlessPolicy | None = None,
         permission: str = "allow",
+        models: Any = None,
+        clock: ManualClock | None = None,
+        default_model: str = "list",
     ) -> None:
         self.world = world or World()
-        self.clock = ManualClock()
+        self.clock = clock or ManualClock()
         self.history = MemoryHistory(self.world, now=self.clock.now)
         self.model = ListModel(replies)
-        self.models = FixedModels({"list": self.model})
+        self.models = models or FixedModels({"list": self.model})
         self.tools = FunctionTools()
         self.vault = MemoryVault()
         settings = Settings()
         settings = replace(
             settings,
-            model=replace(settings.model, default="list"),
+            model=replace(settings.model, default=default_model),
             tools=replace(settings.tools, permission=permission),
         )
         self.settings = MemorySettings(settings)
