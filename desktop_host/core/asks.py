@@ -32,6 +32,8 @@ class ApproveTool:
     changed: bool = False
     """The person allowed this tool before, but its definition is another now."""
     previous_description: str | None = None
+    locked: tuple[str, ...] = ()
+    """Names of the arguments that the person has fixed and the model did not choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class FillForm:
     server: str
     message: str
     schema: FrozenDict
+    round: int = 1
+    """How often the server has asked during this call, this time included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class OpenUrl:
     server: str
     message: str
     url: str
+    round: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,8 @@ class Refuse:
 
     life: Life = Life.ONCE
     scope: Scope = Scope.CALL
+    stop: bool = False
+    """Of a form or a URL: the server may ask nothing more during this call."""
 
 
 @dataclass(frozen=True, slots=True)

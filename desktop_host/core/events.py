@@ -18,7 +18,7 @@ from desktop_host.core.events_model import (
     RouteChanged,
     UsageRecorded,
 )  # fmt: skip
-from desktop_host.core.messages import ContentBlock, Outcome
+from desktop_host.core.messages import ContentBlock, Message, Outcome
 from desktop_host.core.permissions import Effect
 from desktop_host.core.servers import ServerStatus
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
@@ -70,6 +70,10 @@ class UserSaid(Kept):
     blocks: tuple[ContentBlock, ...] = ()
     fresh: bool = False
     """Asked again on purpose: no earlier answer may serve."""
+    prelude: tuple[Message, ...] = ()
+    """Messages before this one that came with a server's prompt."""
+    source: str = ""
+    """Where the message came from, if not from the person's keyboard: `prompt:<server>.<name>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,8 @@ class ToolProgress(Passing):
     progress: float
     total: float | None = None
     message: str | None = None
+    left_s: float | None = None
+    """Estimate of the seconds that are left."""
 
 
 @dataclass(frozen=True, slots=True)

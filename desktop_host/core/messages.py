@@ -119,6 +119,30 @@ class ToolResult:
     structured: Json = None
 
 
+def for_model(blocks: tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
+    """The blocks that a model may have: what a server meant for the person alone (`audience`) is left out."""
+    return tuple(b for b in blocks if "assistant" in (_audience(b) or ("assistant",)))
+
+
+def by_priority(blocks: tuple[ContentBlock, ...], limit: int) -> tuple[ContentBlock, ...]:
+    """The blocks, those of higher MCP `priority` first where the texts do not fit into `limit` characters."""
+    if sum(len(getattr(b, "text", None) or "") for b in blocks) <= limit:
+        return blocks
+    return tuple(sorted(blocks, key=lambda b: -_priority(b)))
+
+
+def _priority(block: ContentBlock) -> float:
+    notes = getattr(block, "annotations", None)
+    value = notes.get("priority") if isinstance(notes, dict) else None
+    return float(value) if isinstance(value, (int, float)) else 0.5
+
+
+def _audience(block: ContentBlock) -> tuple[str, ...]:
+    notes = getattr(block, "annotations", None)
+    listed = notes.get("audience") if isinstance(notes, dict) else None
+    return tuple(listed) if isinstance(listed, (list, tuple)) else ()
+
+
 ContentBlock: TypeAlias = Text | Thinking | Image | Audio | ResourceLink | EmbeddedResource | ToolCall | ToolResult
 
 

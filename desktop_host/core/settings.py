@@ -56,6 +56,8 @@ class Tools:
     result_chars: int = _number(60_000, 1_000, 1_000_000)
     """How much text of one result the model gets; the whole stays in the chat."""
     parallel: int = _number(8, 1, 64)
+    search_share: int = _number(5, 0, 100)
+    """Percent of the context that definitions may take before a search stands in for them; 0: always all."""
     call_timeout_s: int = _number(120, 1, 86_400)
 
 

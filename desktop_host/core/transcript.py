@@ -24,6 +24,8 @@ class UserEntry:
     attachments: tuple[ev.Attachment, ...] = ()
     blocks: tuple[ContentBlock, ...] = ()
     skills: tuple[SkillPin, ...] = ()
+    source: str = ""
+    """`prompt:<server>.<name>` where it is a server's prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class ToolEntry:
     progress: float | None = None
     total: float | None = None
     message: str | None = None
+    left_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,7 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
         case ev.SessionRenamed(title=title):
             return replace(t, title=title)
         case ev.UserSaid() as e:
-            return _put(t, UserEntry(f"user:{turn}", turn, e.text, e.attachments, e.blocks))
+            return _put(t, UserEntry(f"user:{turn}", turn, e.text, e.attachments, e.blocks, source=e.source))
         case ev.SkillsChosen() as e:
             said = t.entry(f"user:{turn}")
             return _put(t, replace(said, skills=e.skills)) if isinstance(said, UserEntry) and e.skills else t
@@ -184,7 +187,7 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
             return _put(t, replace(_tool(t, call_id, turn), started=True, started_at=s.t))
         case ev.ToolProgress() as e:
             return _put(t, replace(
-                _tool(t, e.call_id, turn), progress=e.progress, total=e.total, message=e.message,
+                _tool(t, e.call_id, turn), progress=e.progress, total=e.total, message=e.message, left_s=e.left_s,
             ))  # fmt: skip
         case ev.ToolSettled() as e:
             return _put(t, replace(

@@ -13,13 +13,15 @@ MAX_BYTES = 20 * 2**20
 _IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
-def user_said(said: UserInput) -> UserSaid:
-    """The event of a message with its files.
+def user_said(
+    said: UserInput, attachments: tuple[Attachment, ...] = (), blocks: tuple[ContentBlock, ...] = ()
+) -> UserSaid:
+    """The event of a message with its files, and what else was attached.
 
     Raises:
         UserFault: `usage`, nothing to say, or a file over 20 MiB.
     """
-    if not said.text.strip() and not said.files:
+    if not said.text.strip() and not said.files and not attachments:
         raise UserFault("usage", "the message is empty", reason="empty_message")
     for file in said.files:
         if len(file.data) > MAX_BYTES:
@@ -29,9 +31,21 @@ def user_said(said: UserInput) -> UserSaid:
             )  # fmt: skip
     return UserSaid(
         said.text,
-        tuple(Attachment(f.name, f.mime_type, len(f.data)) for f in said.files),
-        tuple(_block(f) for f in said.files),
+        (*(Attachment(f.name, f.mime_type, len(f.data)) for f in said.files), *attachments),
+        (*(_block(f) for f in said.files), *blocks),
     )
+
+
+def resource_block(block: ContentBlock) -> ContentBlock:
+    """A resource as a model can see it: a picture as a picture, a sound as a sound, the rest as it came."""
+    if not isinstance(block, EmbeddedResource) or block.blob is None:
+        return block
+    mime = (block.mime_type or "").partition(";")[0].strip().lower()
+    if mime in ("image/png", "image/jpeg", "image/gif", "image/webp"):
+        return Image(block.blob, mime, block.annotations)
+    if mime.startswith("audio/"):
+        return Audio(block.blob, mime, block.annotations)
+    return block
 
 
 def _block(file: InputFile) -> ContentBlock:

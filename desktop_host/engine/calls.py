@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from desktop_host.core.errors import HostError
 from desktop_host.core.events import ToolProgress, ToolRequested, ToolSettled, ToolStarted
 from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.messages import Outcome, Text, ToolCall
 from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.tools import ToolSpec
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.parts import Parts
+from desktop_host.engine.time_left import TimeLeft
+from desktop_host.engine.tool_search import RESET
+from desktop_host.engine.toolkit import Resolved
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +29,8 @@ class _Decided:
     verdict: Verdict
     answer: str | None = None
     """What to answer at once, without running anything."""
+    locked: tuple[str, ...] = ()
+    """Arguments that the person has fixed."""
 
 
 class Calls:
@@ -34,6 +40,7 @@ class Calls:
         self._context = context
         self._parts = parts
         self._progress: dict[str, Progress] = {}
+        self._speeds: dict[str, TimeLeft] = {}
         self._reported = asyncio.Event()
 
     async def run(self, calls: tuple[ToolCall, ...]) -> None:
@@ -53,17 +60,17 @@ class Calls:
             await asyncio.gather(pump, return_exceptions=True)
 
     async def _decide(self, call: ToolCall) -> _Decided:
-        spec = self._context.table.find(call.wire_name)
-        if spec is None:
-            decided = _Decided(
-                call, None, Verdict(Effect.DENY, "unknown_tool"), self._context.table.unknown(call.wire_name)
-            )
+        resolved = self._resolved(call)
+        spec, call = resolved.spec, resolved.call
+        if spec is None or resolved.answer is not None:
+            reason = "unknown_tool" if spec is None else "group_off"
+            decided = _Decided(call, spec, Verdict(Effect.DENY, reason), resolved.answer)
         elif call.problem is not None:
             text = f"The arguments could not be read ({call.problem}); nothing was run. Send one JSON object."
             decided = _Decided(call, spec, Verdict(Effect.DENY, "bad_arguments"), text)
         else:
             verdict = await self._parts.gate.decide(spec, call, self._context.rules)
-            decided = _Decided(call, spec, verdict)
+            decided = _Decided(call, spec, verdict, locked=resolved.locked)
         await self._context.emit(
             ToolRequested(
                 call.id,
@@ -77,6 +84,13 @@ class Calls:
             )
         )
         return decided
+
+    def _resolved(self, call: ToolCall) -> Resolved:
+        context, toolkit = self._context, self._parts.toolkit
+        if toolkit is not None:
+            return toolkit.resolve(context.session, context.options.servers, context.table, call)
+        spec = context.table.find(call.wire_name)
+        return Resolved(spec, call, None if spec else context.table.unknown(call.wire_name))
 
     async def _settle(self, one: _Decided, limit: asyncio.Semaphore) -> None:
         started = self._parts.clock.monotonic()
@@ -96,7 +110,7 @@ class Calls:
         verdict = one.verdict
         if verdict.effect is Effect.ASK:
             verdict, rule = await self._parts.gate.ask(
-                self._context.session, one.spec, one.call, lambda: self._context.rules
+                self._context.session, one.spec, one.call, lambda: self._context.rules, one.locked
             )
             if rule is not None:
                 await self._context.add_rule(rule)
@@ -105,6 +119,8 @@ class Calls:
             return ToolOutcome(Outcome.DENIED)
         async with limit:
             await self._context.emit(ToolStarted(one.call.id))
+            if one.spec.full_name == f"{ALIAS}.{RESET}":
+                self._context.apply_tools()
             return await self._parts.tools.call(
                 self._context.session,
                 one.call.id,
@@ -125,5 +141,7 @@ class Calls:
             self._reported.clear()
             reports, self._progress = self._progress, {}
             for call_id, r in reports.items():
+                speed = self._speeds.setdefault(call_id, TimeLeft())
+                left = speed.estimate(self._parts.clock.monotonic(), r.progress, r.total)
                 if call_id in self._context.conversation.unsettled:
-                    await self._context.emit(ToolProgress(call_id, r.progress, r.total, r.message))
+                    await self._context.emit(ToolProgress(call_id, r.progress, r.total, r.message, left))

@@ -105,6 +105,7 @@ class SessionContext:
         Announces it where the tools have become others since, and takes them over once that was asked for.
         """
         now = offered(self.parts.tools.session_tools(self.session, self.options.servers))
+        now = await self._told(now)
         if self.prefix is None:
             return await self._renew(now, self._system())
         change = self.table.difference(now)
@@ -120,6 +121,15 @@ class SessionContext:
             await self.emit(change)
         self._apply_tools = False
         return self.prefix
+
+    async def _told(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """The tools as the model is told of them: all, or a search in their place."""
+        toolkit = self.parts.toolkit
+        if toolkit is None:
+            return tools
+        before = self.prefix.tools if self.prefix and not self._apply_tools else None
+        window = await self.parts.models.window(self.model_ref) if before is None else None
+        return toolkit.told(tools, window, self.parts.settings.current().tools.search_share, before)
 
     async def _renew(self, tools: tuple[ToolSpec, ...], system: str) -> Prefix:
         prefix = Prefix(system, tools, self.parts.settings.current().tools.result_chars)

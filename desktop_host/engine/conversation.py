@@ -11,6 +11,8 @@ from desktop_host.core.messages import (
     Role,
     Text,
     ToolResult,
+    by_priority,
+    for_model,
 )
 from desktop_host.core.values import canonical
 from desktop_host.engine.repair import CONTINUE, repair
@@ -88,7 +90,7 @@ class Conversation:
 
     def _content(self, settled: ToolSettled) -> tuple[ContentBlock, ...]:
         told = _TOLD.get(settled.outcome)
-        content = settled.content
+        content = told_to_model(settled.content, self._result_chars)
         if not content and settled.structured is not None:
             content = (Text(canonical(settled.structured)),)
         if told:
@@ -106,6 +108,14 @@ class Conversation:
                 case _:
                     out.append(block)
         return tuple(out)
+
+
+def told_to_model(content: tuple[ContentBlock, ...], limit: int) -> tuple[ContentBlock, ...]:
+    """What the model gets of a result: nothing meant for the person alone; the important first where it is long."""
+    kept = for_model(content)
+    if content and not kept:
+        return (Text("(The result is meant for the person alone; they see it.)"),)
+    return by_priority(kept, limit)
 
 
 def _blocks(text: str) -> tuple[ContentBlock, ...]:

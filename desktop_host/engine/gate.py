@@ -24,12 +24,19 @@ class Gate:
     """Decides calls and remembers what a person granted."""
 
     def __init__(
-        self, inbox: Inbox, ledger: Ledger, settings: Callable[[], Settings], trusted: Callable[[str], bool]
+        self,
+        inbox: Inbox,
+        ledger: Ledger,
+        settings: Callable[[], Settings],
+        trusted: Callable[[str], bool],
+        default: Callable[[ToolSpec], Effect | None] = lambda _spec: None,
     ) -> None:
         self._inbox = inbox
         self._ledger = ledger
         self._settings = settings
         self._trusted = trusted
+        self._default = default
+        """What holds for a tool where no rule speaks: its group's word."""
         self._waiting: dict[str, tuple[ToolSpec, ToolCall, SessionRules]] = {}
         """What each open ask is about, so that a grant given for another settles it too."""
 
@@ -48,13 +55,15 @@ class Gate:
             facts = CallFacts(
                 spec.full_name, call.arguments, spec.digest, bool(spec.hints.read_only), self._trusted(spec.server)
             )
-            return decide(facts, rules, profile_default=Effect(settings.tools.permission))
+            return decide(
+                facts, rules, group_default=self._default(spec), profile_default=Effect(settings.tools.permission)
+            )
         except Exception:
             _log.exception("the gate failed; the call is denied")
             return Verdict(Effect.DENY, "gate_failed")
 
     async def ask(
-        self, session: str, spec: ToolSpec, call: ToolCall, rules: SessionRules
+        self, session: str, spec: ToolSpec, call: ToolCall, rules: SessionRules, locked: tuple[str, ...] = ()
     ) -> tuple[Verdict, Rule | None]:
         """Ask the person; the rule is what holds for the rest of the session, if they said so.
 
@@ -76,6 +85,7 @@ class Gate:
             tool_digest=spec.digest,
             changed=changed,
             previous_description=known[1] if known and changed else None,
+            locked=locked,
         )
         self._waiting[ask.ask_id] = (spec, call, rules)
         try:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from desktop_host.core.admin import ModelAdmin, SettingsStore
 from desktop_host.core.ports import Clock, History, Ledger, SkillSource, ToolSource
+from desktop_host.core.server_ports import BundleAdmin
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
 from desktop_host.engine.inbox import Inbox
+from desktop_host.engine.toolkit import Toolkit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +27,5 @@ class Parts:
     bus: Bus
     clock: Clock
     skills: SkillSource | None = None
+    toolkit: Toolkit | None = None
+    bundles: BundleAdmin | None = None

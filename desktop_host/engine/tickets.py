@@ -24,6 +24,8 @@ class UserInput:
 
     text: str
     files: tuple[InputFile, ...] = ()
+    resources: tuple[tuple[str, str], ...] = ()
+    """Resources of servers, as (alias, URI); read when the message is sent."""
 
 
 @dataclass(frozen=True, slots=True)

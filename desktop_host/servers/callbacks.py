@@ -78,6 +78,8 @@ class Callbacks:
             return T.ElicitResult(action="cancel")
         except Exception:
             return self._bug("elicitation")
+        if reply.action == "stop":
+            return T.ErrorData(code=REFUSED, message="the person wants no more questions during this call")
         if reply.action != "accept":
             return T.ElicitResult(action="decline" if reply.action == "decline" else "cancel")
         content = thaw(reply.content) if reply.content is not None and isinstance(asked, FormRequest) else None
