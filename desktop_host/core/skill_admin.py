@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from desktop_host.core.remote_skills import RemoteSkill
 from desktop_host.core.skills import SkillMatch, SkillNeed, SkillPin, SkillProblem, SkillStatus, SkillVersion
 
 
@@ -282,3 +283,17 @@ class SkillAdmin(Protocol):
     async def changes(self, name: str) -> tuple[SkillChange, ...]:
         """What happened to a skill, newest first."""
         ...
+
+    async def remote_skills(self, *, refresh: bool = False) -> tuple[RemoteSkill, ...]:
+        """Skills that servers serve; `refresh` asks the servers anew."""
+        ...
+
+    async def approve_remote(self, id_: str, digest: str) -> None:
+        """Let a server's skill be used, as it was shown with this digest.
+
+        Raises:
+            UserFault: `not_found`; `bad_skill`, it is another by now.
+        """
+        ...
+
+    async def revoke_remote(self, id_: str) -> None: ...

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.core.admin import SettingsStore
-from desktop_host.core.errors import KnownFault
+from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.core.ports import History
+from desktop_host.core.remote_skills import RemoteSkill
 from desktop_host.core.skill_admin import (
     FileChange,
     InstallPreview,
@@ -21,19 +22,19 @@ from desktop_host.core.skill_admin import (
     SkillDetail,
     SkillPlace,
     SkillRow,
-    SkillVersionRow,
     VersionResults,
 )
-from desktop_host.core.skills import SkillMatch, SkillProblem, SkillStatus
+from desktop_host.core.skills import SkillMatch, SkillStatus
 from desktop_host.skills import install as packages
 from desktop_host.skills.compare import compare
 from desktop_host.skills.folder import inside, main_file
 from desktop_host.skills.library import FOREIGN_FOLDERS, Library, paths_of
 from desktop_host.skills.lint import lint
-from desktop_host.skills.problems import problem
+from desktop_host.skills.remote import RemoteLibrary
 from desktop_host.skills.results import results_of, sessions_with
 from desktop_host.skills.rollout import FILE, Rollout, route, settle, write
-from desktop_host.skills.scan import Entry, Found, discover
+from desktop_host.skills.rows import row_of
+from desktop_host.skills.scan import Found, discover
 from desktop_host.skills.source import SkillChoices
 from desktop_host.skills.state import State
 
@@ -41,7 +42,11 @@ from desktop_host.skills.state import State
 class LibraryAdmin:
     """`SkillAdmin` over a library."""
 
-    def __init__(self, library: Library, choices: SkillChoices, settings: SettingsStore, history: History) -> None:
+    def __init__(
+        self, library: Library, choices: SkillChoices, settings: SettingsStore, history: History,
+        served: RemoteLibrary | None = None,
+    ) -> None:  # fmt: skip
+        self._served = served
         self._library = library
         self._choices = choices
         self._settings = settings
@@ -238,39 +243,25 @@ class LibraryAdmin:
             await self._library.find(name)
         return rows
 
-    # ---- rows
+    # ---- skills of servers
+    async def remote_skills(self, *, refresh: bool = False) -> tuple[RemoteSkill, ...]:
+        if self._served is None:
+            return ()
+        return await self._served.refresh() if refresh else self._served.skills()
+
+    async def approve_remote(self, id_: str, digest: str) -> None:
+        await self._remote().approve(id_, digest)
+
+    async def revoke_remote(self, id_: str) -> None:
+        await self._remote().revoke(id_)
+
+    def _remote(self) -> RemoteLibrary:
+        if self._served is None:
+            raise UserFault("not_found", "no server serves skills", kind="skill", name="")
+        return self._served
+
     def _row(self, found: Found) -> SkillRow:
-        main = found.main
-        state = self._library.state
-        granted = state.granted(found.name)
-        return SkillRow(
-            found.name,
-            main.skill.label or found.name,
-            main.skill.description,
-            found.place.kind,
-            str(found.folder),
-            found.version,
-            tuple(_version_row(found, v, e) for v, e in found.entries.items()),
-            found.name not in state.disabled,
-            found.loaded,
-            found.shadowed_by,
-            (*found.problems, *(p for e in found.entries.values() for p in e.problems), *self._links(found)),
-            bool(granted) and set(main.skill.allowed_tools) <= set(granted),
-            tuple(self._choices.needs(main.skill)),
-            found.place.kind == "profile",
-        )
-
-    def _links(self, found: Found) -> list[SkillProblem]:
-        known = self._library.snapshot.skills
-        return [problem("requires-unknown", 0, n) for n in found.main.skill.requires if n not in known]
-
-
-def _version_row(found: Found, version: str, entry: Entry) -> SkillVersionRow:
-    share = found.rollout[version]
-    return SkillVersionRow(
-        version, share.status, share.weight, entry.skill.digest, str(entry.folder), entry.problems, entry.loaded,
-        entry.stale, entry.manifest.changed,
-    )  # fmt: skip
+        return row_of(found, self._library, self._choices)
 
 
 def _mine(every: tuple[Found, ...], name: str) -> Found | None:

@@ -20,6 +20,7 @@ from desktop_host.skills.grants import rules_of
 from desktop_host.skills.library import Library
 from desktop_host.skills.matchers import SEMANTIC, LexicalMatcher, Matcher, SemanticMatcher, SentenceEncoder
 from desktop_host.skills.pins import Pinned, Pins, SessionSkills
+from desktop_host.skills.remote import RemoteLibrary
 from desktop_host.skills.rollout import route
 from desktop_host.skills.scan import Entry, Found
 
@@ -35,11 +36,15 @@ Aliases = Callable[[], frozenset[str]]
 class SkillChoices:
     """Chooses, pins and lists skills for sessions."""
 
-    def __init__(self, library: Library, pins: Pins, settings: SettingsStore, servers: Aliases) -> None:
+    def __init__(
+        self, library: Library, pins: Pins, settings: SettingsStore, servers: Aliases,
+        remote: RemoteLibrary | None = None,
+    ) -> None:  # fmt: skip
         self.library = library
         self.pins = pins
         self._settings = settings
         self._servers = servers
+        self._remote = remote
         self._lexical = LexicalMatcher()
         self._semantic: Matcher | None = None
         self._matching = asyncio.Lock()
@@ -100,6 +105,11 @@ class SkillChoices:
             and (wanted is None or s.name in {slug(w) for w in wanted})
         ]  # fmt: skip
         dirs = [str(self._entry(session, s.name).folder) if s.name not in memory.pins else "" for s in listed]
+        for served in self._remote.skills() if self._remote is not None and wanted is None else ():
+            if served.approved:
+                text = f"(served by {served.server}) {served.description}"
+                listed.append(SkillVersion(served.id, "", served.digest, text, ""))
+                dirs.append(served.uri)
         budget = (window or DEFAULT_WINDOW) * settings.catalogue_percent // 100
         text, dropped = catalogue(
             listed, dirs, instruction=settings.agent_skill_instruction, template=settings.agent_skill_template,

@@ -20,6 +20,7 @@ from desktop_host.core.tools import ToolHints, ToolSpec
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.skills import scripts
 from desktop_host.skills.pins import Pinned
+from desktop_host.skills.remote import RemoteLibrary
 from desktop_host.skills.source import SkillChoices
 
 Emit = Callable[[str | None, Event], Awaitable[None]]
@@ -70,8 +71,12 @@ SPECS = (
 class SkillTools:
     """`HostTools` over the skills of a session."""
 
-    def __init__(self, choices: SkillChoices, settings: SettingsStore, emit: Emit, runs: Path) -> None:
+    def __init__(
+        self, choices: SkillChoices, settings: SettingsStore, emit: Emit, runs: Path,
+        remote: RemoteLibrary | None = None,
+    ) -> None:  # fmt: skip
         self._choices = choices
+        self._remote = remote
         self._settings = settings
         self._emit = emit
         self._runs = runs
@@ -81,7 +86,8 @@ class SkillTools:
     def specs(self, session: str) -> tuple[ToolSpec, ...]:
         """The tools, where there is any skill to use."""
         memory = self._choices.pins.known(session)
-        return SPECS if self._choices.library.snapshot.skills or (memory and memory.pins) else ()
+        served = self._remote is not None and any(s.approved for s in self._remote.skills())
+        return SPECS if self._choices.library.snapshot.skills or (memory and memory.pins) or served else ()
 
     async def call(
         self, session: str, call_id: str, spec: ToolSpec, arguments: FrozenDict,
@@ -91,6 +97,8 @@ class SkillTools:
         started = time.monotonic()
         try:
             match spec.name:
+                case _ if self._served(str(arguments.get("name") or arguments.get("skill") or "")):
+                    outcome = await self._of_server(spec.name, arguments)
                 case "use_skill":
                     outcome = await self._use(session, str(arguments.get("name", "")), str(arguments.get("input", "")))
                 case "read_skill_file":
@@ -136,21 +144,23 @@ class SkillTools:
             parts.append(f"It builds on: {', '.join(required)}. Call use_skill for each first.")
         return _told(Outcome.OK, "\n\n".join(parts))
 
+    def _served(self, name: str) -> bool:
+        return self._remote is not None and any(s.id == name for s in self._remote.skills())
+
+    async def _of_server(self, tool: str, arguments: FrozenDict) -> ToolOutcome:
+        """A skill over MCP: read from its server each time and verified; its scripts never run."""
+        assert self._remote is not None
+        if tool == "use_skill":
+            return _told(Outcome.OK, await self._remote.load(str(arguments["name"])))
+        if tool != "read_skill_file":
+            return _told(Outcome.DENIED, "Scripts of skills that a server serves are not run.")
+        path = str(arguments.get("path", ""))
+        return _text(path, await self._remote.read(str(arguments["skill"]), path), arguments)
+
     async def _read(self, session: str, arguments: FrozenDict) -> ToolOutcome:
         pinned = await self._pinned(session, str(arguments.get("skill", "")))
         file = pinned.file(str(arguments.get("path", "")))
-        data = await self._choices.pins.blob(file)
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            return _told(
-                Outcome.ERROR, f"{file.path} is no text ({file.size:,} bytes); use a script of the skill for it."
-            )
-        offset = int(arguments.get("offset") or 0)
-        part = text[offset : offset + READ_LIMIT]
-        left = len(text) - offset - len(part)
-        more = f"\n[… {left:,} characters follow; read on with offset {offset + len(part)} …]" if left > 0 else ""
-        return _told(Outcome.OK, part + more)
+        return _text(file.path, await self._choices.pins.blob(file), arguments)
 
     async def _script(self, session: str, arguments: FrozenDict) -> ToolOutcome:
         pinned = await self._pinned(session, str(arguments.get("skill", "")))
@@ -209,6 +219,19 @@ class SkillTools:
 
 def _told(outcome: Outcome, text: str) -> ToolOutcome:
     return ToolOutcome(outcome, (Text(text),))
+
+
+def _text(path: str, data: bytes, arguments: FrozenDict) -> ToolOutcome:
+    """A part of a text file, from `offset` on."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return _told(Outcome.ERROR, f"{path} is no text ({len(data):,} bytes); use a script of the skill for it.")
+    offset = int(arguments.get("offset") or 0)
+    part = text[offset : offset + READ_LIMIT]
+    left = len(text) - offset - len(part)
+    more = f"\n[… {left:,} characters follow; read on with offset {offset + len(part)} …]" if left > 0 else ""
+    return _told(Outcome.OK, part + more)
 
 
 def _differing(folder: Path, pinned: Pinned) -> list[tuple[str, str]]:
