@@ -67,6 +67,13 @@ def test_every_language_has_every_text_and_the_compiled_files_are_fresh():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_list_of_hazards_is_fresh():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "packaging" / "hazards.py"), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_error_code_has_words_and_a_remedy_in_both_languages():
     from desktop_host.core.errors import EXIT_CODES
     from desktop_host.i18n import Translator

@@ -23,7 +23,7 @@ from desktop_host.core.events import (
     ToolSettled,
 )
 from desktop_host.core.exchange import Progress, ToolOutcome
-from desktop_host.core.messages import Outcome, Role, StopReason, Text, Thinking, ToolCall, ToolResult
+from desktop_host.core.messages import Image, Outcome, Role, StopReason, Text, Thinking, ToolCall, ToolResult
 from desktop_host.core.models import RetryWaiting
 from desktop_host.core.permissions import Effect, Life, Rule, Scope
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
@@ -51,7 +51,7 @@ async def test_a_turn_with_a_tool_is_told_in_order(rig):
 
 
 async def test_results_stand_in_call_order_whatever_order_they_come_in(rig):
-    """Hazard H88."""
+    """Hazards H88, D52."""
     gate = asyncio.Event()
     r = rig([[call("t.slow", "c1"), call("t.fast", "c2")], ["done"]])
 
@@ -446,6 +446,20 @@ async def test_a_two_megabyte_result_is_whole_for_the_person_and_cut_for_the_mod
     sent = r.model.requests[1].messages[-1].blocks[0].content[0].text
     assert len(sent) < 61_000 and "characters left out" in sent
     assert (await r.say(session)).text == "still fine"
+
+
+async def test_only_text_is_cut_never_an_image(rig):
+    """Hazards I95, I97."""
+    r = rig([[call("t.shot", "c1")], ["ok"]])
+    picture = Image("A" * 400_000, "image/png")
+
+    async def shot(_a, _p):
+        return ToolOutcome(Outcome.OK, (Text("x" * 100_000), picture))
+
+    r.tools.add("t.shot", shot)
+    await r.say(await r.session())
+    text, image = r.model.requests[1].messages[-1].blocks[0].content
+    assert len(text.text) < 61_000 and image == picture
 
 
 async def test_a_budget_of_tokens_stops_the_turn(rig):

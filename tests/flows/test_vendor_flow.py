@@ -89,6 +89,7 @@ def refused(wire: str) -> Reply:
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_thinking_and_parallel_tools_stream_and_come_back_in_order(wire):
+    """Hazard B28: the tools' schemas describe nothing."""
     calls = (("c1", "t__one", {"n": 1}), ("c2", "t__two", {}))
     replies = (reply(wire, Say("let me see", thinking="hm", calls=calls)), said(wire, "both done"))
     async with stage(wire, *replies) as (rig, server):

@@ -24,6 +24,7 @@ def late(i, path):
     Path(path).write_text("too late")
     out({"jsonrpc": "2.0", "id": i, "result": {"content": [{"type": "text", "text": "written"}]}})
 Path(sys.argv[1]).write_text(str(__import__("os").getpid()))
+with open(sys.argv[1] + ".starts", "a") as starts: starts.write("x")
 for line in sys.stdin:
     m = json.loads(line); i, method = m.get("id"), m.get("method")
     if method == "initialize":
@@ -102,7 +103,7 @@ def test_a_kill_in_mid_call_marks_it_unknown_and_leaves_no_server_behind(tmp_pat
 
 
 def test_stop_during_a_call_that_writes_a_file_later_keeps_it_from_writing(tmp_path, late):
-    """Hazard E61."""
+    """Hazards E61, D55."""
     target = tmp_path / "file"
     call = {"call": {"tool": "late.write_late", "arguments": {"path": str(target)}}}
     model = script(tmp_path / "m.json", [call], [{"text": "after"}])
@@ -122,6 +123,7 @@ def test_stop_during_a_call_that_writes_a_file_later_keeps_it_from_writing(tmp_p
     server = int((tmp_path / "pid").read_text())
     until(lambda: not alive(server))
     assert not target.exists()
+    assert (tmp_path / "pid.starts").read_text() == "x", "the server was started once"
 
 
 def test_two_processes_cannot_have_one_chat(tmp_path):

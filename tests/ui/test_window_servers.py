@@ -173,6 +173,7 @@ def listens(port: int) -> bool:
 def test_a_tool_of_each_public_server_is_called_and_its_content_is_shown(
     window: Window, tmp_path: Path, http_everything: Callable[[str], int]
 ) -> None:
+    """Hazard D49: lists are read, and every server stays connected."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "hello.txt").write_text("hello from a file")
     subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)

@@ -19,6 +19,7 @@ rules = st.builds(
 
 
 def test_deny_beats_ask_beats_allow():
+    """Hazard K112."""
     allow, ask, deny = (Rule(e, "files.*") for e in (Effect.ALLOW, Effect.ASK, Effect.DENY))
     assert decide(CALL, [allow]).effect is Effect.ALLOW
     assert decide(CALL, [allow, ask]).effect is Effect.ASK
@@ -31,6 +32,7 @@ def test_a_hard_rule_beats_all_others():
 
 
 def test_without_a_rule_the_group_then_the_profile_decides():
+    """Hazard K113."""
     assert decide(CALL, [], group_default=Effect.DENY).effect is Effect.DENY
     assert decide(CALL, []).effect is Effect.ASK
 

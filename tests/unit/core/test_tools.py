@@ -55,3 +55,11 @@ def test_the_digest_covers_what_a_person_agreed_to():
     assert spec.digest != ToolSpec("s", "t", "other text", freeze({"type": "object"})).digest
     assert spec.digest == ToolSpec("other-server", "t", "text", freeze({"type": "object"})).digest
     assert spec.tokens > 0
+
+
+def test_what_a_definition_costs_is_estimated_from_what_is_sent():
+    """Hazard J109."""
+    short = ToolSpec("s", "t", "text", freeze({"type": "object"}))
+    long = ToolSpec("s", "t", "text " * 400, freeze({"type": "object"}))
+    assert 5 < short.tokens < 60
+    assert 600 < long.tokens < 1200
