@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from desktop_host.core.admin import ServerAdmin
-from desktop_host.core.servers import ImportedServer, ServerConfig
+from desktop_host.core.servers import ImportedServer, ServerConfig, ServerStatus
 from desktop_host.core.values import EMPTY, FrozenDict
 
 
@@ -239,6 +239,35 @@ class ServerReach(ServerAdmin, Protocol):
         """
         ...
 
+    def learn_secrets(self, name: str, values: frozenset[str]) -> None:
+        """Hide these values in the server's log and trace from now on."""
+        ...
+
     def subscribed(self, name: str) -> tuple[str, ...]:
         """The resources of a server that are watched by `subscribe`."""
+        ...
+
+    async def resend(self, name: str, method: str, params: FrozenDict) -> FrozenDict:
+        """Send a request of the wire again, as the person changed it; gives the result as it came.
+
+        Raises:
+            UserFault: `usage`, the method belongs to the connection itself; `not_found`.
+            PeerFault: `protocol_error`, the server refused it.
+        """
+        ...
+
+    async def login(self, name: str) -> ServerStatus:
+        """Sign in to a remote server; a person is asked to open the browser.
+
+        Raises:
+            UserFault: `usage`, it is no server that is signed in to; `not_found`.
+        """
+        ...
+
+    async def cancel_login(self, name: str) -> None:
+        """Give up a sign-in that is under way."""
+        ...
+
+    async def logout(self, name: str) -> bool:
+        """Stop the server and forget its tokens; whether the authorization server was told."""
         ...

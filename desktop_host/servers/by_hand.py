@@ -21,6 +21,7 @@ from desktop_host.servers.book import Book
 from desktop_host.servers.completion import complete
 from desktop_host.servers.desk import Desk
 from desktop_host.servers.pool import Pool
+from desktop_host.servers.resend import resend
 from desktop_host.servers.resource_files import kept_small, save
 
 _log = logging.getLogger(__name__)
@@ -100,6 +101,11 @@ class ByHand(ABC):
             self._eyes.pop(key, None)
             task.result()
 
+    def learn_secrets(self, name: str, values: frozenset[str]) -> None:
+        for config in self._book.all():
+            if config.name == name:
+                self._pool.wiring(config).redact.learn(values)
+
     def subscribed(self, name: str) -> tuple[str, ...]:
         return tuple(uri for (server, uri), task in self._eyes.items() if server == name and not task.done())
 
@@ -108,6 +114,15 @@ class ByHand(ABC):
 
     def trace(self, name: str) -> tuple[WireFrame, ...]:
         return self._pool.wiring(self._book.get(name)).wire.frames()
+
+    async def resend(self, name: str, method: str, params: FrozenDict) -> FrozenDict:
+        config = self._book.get(name)
+        arguments = params.get("arguments", EMPTY)
+        if method == "tools/call" and isinstance(arguments, FrozenDict):
+            # The same way as any call by hand: a tool that is switched off stays off, arguments are checked.
+            outcome = await self.call_tool(name, str(params.get("name")), arguments)
+            return outcome.raw if isinstance(outcome.raw, FrozenDict) else EMPTY
+        return await resend(self._pool.keeper(config), method, params)
 
     @abstractmethod
     async def update(self, config: ServerConfig) -> None:

@@ -1,0 +1,98 @@
+"""The host's side of tools, prompts and resources: what a face does with them in a session."""
+
+from __future__ import annotations
+
+import asyncio
+
+from desktop_host.core.errors import PeerFault
+from desktop_host.core.events import Attachment, UserSaid
+from desktop_host.core.messages import ContentBlock, Role, Text, for_model
+from desktop_host.core.server_ports import BundleAdmin, ServerReach
+from desktop_host.core.values import EMPTY, FrozenDict
+from desktop_host.engine.attach import resource_block, user_said
+from desktop_host.engine.parts import Parts
+from desktop_host.engine.repair import CONTINUE
+from desktop_host.engine.sessions import Sessions
+from desktop_host.engine.tickets import Ticket, UserInput
+from desktop_host.engine.toolkit import Toolkit
+
+
+class ToolSide:
+    """A part of `Host`."""
+
+    servers: ServerReach
+    _parts: Parts
+    _sessions: Sessions
+
+    @property
+    def toolkit(self) -> Toolkit:
+        """Groups, fixed arguments, rules for results, plain functions as tools."""
+        if self._parts.toolkit is None:
+            raise RuntimeError("this host was put together without a toolkit")
+        return self._parts.toolkit
+
+    @property
+    def bundles(self) -> BundleAdmin:
+        """Bundles (`.mcpb`, `.dxt`) of the profile."""
+        if self._parts.bundles is None:
+            raise RuntimeError("this host was put together without bundles")
+        return self._parts.bundles
+
+    async def switch_group(self, session: str, group: str, on: bool) -> None:
+        """Switch a group of tools in a session; the model is told with its next turn.
+
+        Raises:
+            UserFault: `not_found`, there is no such group or session; `session_busy`, another process has it.
+        """
+        actor = await self._sessions.actor(session)
+        await self.toolkit.switch(session, group, on)
+        actor.context.apply_tools()
+
+    async def use_prompt(
+        self, session: str, server: str, prompt: str, arguments: FrozenDict = EMPTY, text: str = ""
+    ) -> Ticket:
+        """Fill a server's prompt and send its messages: the last one as the person's, those before it as they are.
+
+        Args:
+            session: where it is sent.
+            server: alias of the server.
+            prompt: name of the prompt.
+            arguments: its arguments, texts by name.
+            text: what the person adds.
+
+        Raises:
+            UserFault: `not_found`, there is no such prompt, or its arguments are refused; `session_busy`.
+            PeerFault: the server gave no messages.
+        """
+        messages = await self.servers.get_prompt(server, prompt, arguments)
+        if not messages:
+            raise PeerFault("protocol_error", f"the prompt {prompt!r} of {server} has no messages", server=server)
+        last = messages[-1] if messages[-1].role is Role.USER else None
+        blocks = for_model(last.blocks) if last else ()
+        said = "\n\n".join([*(b.text for b in blocks if isinstance(b, Text)), *([text] if text.strip() else [])])
+        event = UserSaid(
+            said or (f"/{prompt}" if last else CONTINUE),
+            blocks=tuple(b for b in blocks if not isinstance(b, Text)),
+            prelude=messages[:-1] if last else messages,
+            source=f"prompt:{server}.{prompt}",
+        )
+        return await (await self._sessions.actor(session)).submit(event)
+
+    async def said(self, said: UserInput) -> UserSaid:
+        """The event of a message with its files, and the resources it refers to as they are now.
+
+        Raises:
+            HostError: as `Host.submit`; a resource cannot be read.
+        """
+        read = await asyncio.gather(*(self._resource(server, uri) for server, uri in said.resources))
+        attachments = tuple(a for a, _ in read)
+        return user_said(said, attachments, tuple(b for _, blocks in read for b in blocks))
+
+    async def _resource(self, server: str, uri: str) -> tuple[Attachment, tuple[ContentBlock, ...]]:
+        outcome = await self.servers.read_resource(server, uri)
+        blocks = tuple(resource_block(b) for b in for_model(outcome.content))
+        mime = next((m for b in blocks if (m := getattr(b, "mime_type", None))), "") or ""
+        size = sum(
+            len(getattr(b, "text", None) or getattr(b, "data", None) or getattr(b, "blob", None) or "") for b in blocks
+        )
+        return Attachment(uri, mime, size), blocks
