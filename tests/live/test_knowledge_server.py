@@ -71,9 +71,11 @@ async def test_the_sample_question_is_answered_as_text_and_as_data_in_both_eras(
 
 async def test_tools_say_that_they_only_read_and_what_they_return(client: Any) -> None:
     tools = {t.name: t for t in (await client.list_tools()).tools}
-    assert set(tools) == {"search_knowledge", "list_documents", "read_document"}
+    reading = {"search_knowledge", "list_documents", "read_document", "query_database", "verify_answer"}
+    assert set(tools) == reading | {"add_folder", "remove_folder"}
     for tool in tools.values():
-        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.read_only_hint is (tool.name in reading)
+        assert tool.annotations.destructive_hint is (tool.name == "remove_folder")
         assert tool.annotations.open_world_hint is False
         assert tool.output_schema["type"] == "object"
         assert tool.title

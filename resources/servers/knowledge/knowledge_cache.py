@@ -10,17 +10,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-SCHEMA = 1
+SCHEMA = 2
 _TABLES = """
 CREATE TABLE documents (
   id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, file TEXT NOT NULL, title TEXT NOT NULL, category TEXT NOT NULL,
-  size INTEGER NOT NULL, changed INTEGER NOT NULL, lines INTEGER NOT NULL
+  size INTEGER NOT NULL, changed INTEGER NOT NULL, lines INTEGER NOT NULL, key TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL
 );
+CREATE INDEX documents_in ON documents (category);
+CREATE TABLE folders (path TEXT PRIMARY KEY, label TEXT, added INTEGER NOT NULL);
 CREATE TABLE passages (
   id INTEGER PRIMARY KEY, document INTEGER NOT NULL, number INTEGER NOT NULL, heading TEXT NOT NULL,
   body TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL
 );
 CREATE INDEX passages_of ON passages (document);
+CREATE TABLE vectors (passage INTEGER PRIMARY KEY, vector BLOB NOT NULL);
 CREATE VIRTUAL TABLE terms USING fts5 (heading, body, tokenize = 'porter unicode61 remove_diacritics 2');
 """
 

@@ -1,57 +1,37 @@
-"""The index: folders of text in an SQLite full-text table, kept up to date by size and time of change."""
+"""The index: folders of documents in an SQLite full-text table, kept up to date by size and time of change."""
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from knowledge_cache import open_database
-from knowledge_text import decode, query_terms, read_document, terms
+from knowledge_extract import Unreadable
+from knowledge_folders import BadRequest, Folders, checked
+from knowledge_meaning import Meaning
+from knowledge_store import Entry, Hit, Store, Taken, TooSlow, taken, text_of
+from knowledge_text import query_terms
 
-ENDINGS = {".md": True, ".markdown": True, ".txt": False}
-"""File endings that are read; whether they hold Markdown."""
-LARGEST_FILE = 5_000_000
+__all__ = ["BadRequest", "Entry", "Hit", "Index"]
+
+LARGEST_FILE = 20_000_000
 """Bytes; larger files are left out and named in the log."""
 FRESH_S = 1.0
 """A scan younger than this is not repeated."""
-_SKIPPED = frozenset({"node_modules", "__pycache__"})
+SEARCH_S = 10.0
+"""How long a search may take."""
+FIRST_SCAN_S = 10.0
+"""How long a question waits for a scan that is under way; then what was read so far answers."""
+BATCH = 64
+"""Documents written in one transaction: between two of them questions are answered."""
 
-
-class BadRequest(Exception):
-    """What was asked for cannot be answered; the text tells how to ask instead."""
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A passage that answers a query; a higher score is better."""
-
-    path: str
-    title: str
-    heading: str
-    passage: int
-    first_line: int
-    last_line: int
-    score: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A document of the index."""
-
-    path: str
-    title: str
-    category: str
-    size: int
-    lines: int
-    passages: int
+Progress = Callable[[int, int, str], None]
+"""Told (done, of, document) while documents are read; called in the scanning thread."""
 
 
 class Index:
@@ -60,175 +40,206 @@ class Index:
     Args:
         folders: the folders; each must exist.
         cache: folder for the index; None keeps it in memory. A cache that cannot be used is replaced by memory.
+        meaning: ranks by sense as well; None: by words alone.
 
     Raises:
         BadRequest: a folder does not exist.
     """
 
-    def __init__(self, folders: Sequence[Path], cache: Path | None) -> None:
-        self.folders = tuple(dict.fromkeys(Path(f).expanduser().resolve() for f in folders))
-        for folder in self.folders:
-            if not folder.is_dir():
-                raise BadRequest(f"{folder} is no folder. Give the path of a folder with .md or .txt files.")
-        self._labels = self._label()
-        self._lock = threading.Lock()
+    def __init__(self, folders: Sequence[Path], cache: Path | None, meaning: Meaning | None = None) -> None:
+        self._folders = Folders(folders)
+        self._given = tuple(self._folders)
+        self._store = Store(open_database(self._given, cache))
+        self._meaning = meaning
+        self._scanning = threading.Lock()
         self._scanned = 0.0
+        self.watched = False
+        """Whether changes are told by `touch`: then a question need not look for them."""
+        self._dirty = threading.Event()
+        self._dirty.set()
         self.skipped: tuple[str, ...] = ()
         """Files of the last scan that were left out, with the reason."""
-        self._db = open_database(self.folders, cache)
+        self.reading: tuple[int, int] | None = None
+        """(done, of) while documents are read."""
+        self.on_change: list[Callable[[frozenset[str]], None]] = []
+        """Told, in the scanning thread, the paths of documents that came, changed or went."""
+        self._remember_folders()
 
-    def _label(self) -> dict[str, Path]:
-        """What paths of each folder begin with: nothing for a single folder, else its name."""
-        if len(self.folders) == 1:
-            return {"": self.folders[0]}
-        labels: dict[str, Path] = {}
-        for folder in self.folders:
-            name, n = folder.name or "root", 2
-            while f"{name}/" in labels:
-                name, n = f"{folder.name or 'root'}-{n}", n + 1
-            labels[f"{name}/"] = folder
-        return labels
+    def _remember_folders(self) -> None:
+        with self._store.lock:
+            rows = self._store.db.execute("SELECT path, label, added FROM folders").fetchall()
+        for path, label, added in rows:
+            if added and Path(path).is_dir():
+                self._folders.add(Path(path), label)
+            elif not added:
+                self._folders.remove(Path(path))
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders now."""
+        return tuple(self._folders)
 
     def close(self) -> None:
         """Close the index."""
-        with self._lock:
-            self._db.close()
+        if self._meaning is not None:
+            self._meaning.close()
+        self._store.close()
 
-    def refresh(self, *, force: bool = False) -> None:
+    @property
+    def store(self) -> Store:
+        """The tables; for reading."""
+        return self._store
+
+    @property
+    def meaning(self) -> Meaning | None:
+        """Search by sense, where that is switched on."""
+        return self._meaning
+
+    def touch(self) -> None:
+        """Something in the folders may have changed."""
+        self._dirty.set()
+
+    # ---- keeping up to date
+    def refresh(self, *, force: bool = False, progress: Progress | None = None) -> None:
         """Take in what changed in the folders since the last scan."""
-        with self._lock:
-            if not force and time.monotonic() - self._scanned < FRESH_S and self._scanned:
-                return
-            known = {row[0]: row[1:] for row in self._db.execute("SELECT path, id, size, changed FROM documents")}
-            skipped: list[str] = []
-            changes: list[tuple[str, Path, os.stat_result]] = []
-            seen: set[str] = set()
-            for path, file in self._files(skipped):
-                try:
-                    stat = file.stat()
-                except OSError as error:
-                    skipped.append(f"{path}: {error.strerror}")
-                    continue
-                if stat.st_size > LARGEST_FILE:
-                    skipped.append(f"{path}: larger than {LARGEST_FILE} bytes")
-                    continue
-                seen.add(path)
-                if path not in known or known[path][1:] != (stat.st_size, stat.st_mtime_ns):
-                    changes.append((path, file, stat))
-            gone = [path for path in known if path not in seen]
-            if changes or gone:
-                with self._transaction():
-                    for path in [*gone, *(c[0] for c in changes)]:
-                        self._forget(path)
-                    for path, file, stat in changes:
-                        try:
-                            self._take_in(path, file, stat)
-                        except OSError as error:
-                            skipped.append(f"{path}: {error.strerror}")
-            for line in skipped:
-                if line not in self.skipped:
-                    print(f"knowledge: left out {line}", file=sys.stderr)
-            self.skipped = tuple(skipped)
-            self._scanned = time.monotonic()
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
+        if not force and not self._stale():
+            return
+        if not self._scanning.acquire(timeout=-1 if force else FIRST_SCAN_S):
+            return
         try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+            if force or self._stale():
+                self._scan(progress)
+        finally:
+            self._scanning.release()
 
-    def _files(self, skipped: list[str]) -> Iterator[tuple[str, Path]]:
-        for label, root in self._labels.items():
-            for folder, names, files in os.walk(root, onerror=lambda e: skipped.append(str(e))):
-                names[:] = sorted(n for n in names if not n.startswith(".") and n not in _SKIPPED)
-                for name in sorted(files):
-                    file = Path(folder, name)
-                    if name.startswith(".") or file.suffix.lower() not in ENDINGS:
-                        continue
-                    if not self._inside(file, root):
-                        skipped.append(f"{file}: a link that leads out of the folder")
-                        continue
-                    yield label + file.relative_to(root).as_posix(), file
+    def _stale(self) -> bool:
+        if not self._scanned or (self._dirty.is_set() and self.watched):
+            return True
+        return not self.watched and time.monotonic() - self._scanned >= FRESH_S
 
-    @staticmethod
-    def _inside(file: Path, root: Path) -> bool:
-        return file.resolve().is_relative_to(root) and file.is_file()
+    def _scan(self, progress: Progress | None) -> None:
+        self._dirty.clear()
+        known, seen = self._store.known(), set[str]()
+        skipped: list[str] = []
+        changes = []
+        for path, file, stat in self._folders.files(skipped):
+            if stat.st_size > LARGEST_FILE:
+                skipped.append(f"{path}: larger than {LARGEST_FILE} bytes")
+                continue
+            seen.add(path)
+            if known.get(path) != (stat.st_size, stat.st_mtime_ns):
+                changes.append((path, file, stat))
+        gone = [path for path in known if path not in seen]
+        if gone:
+            with self._store.transaction():
+                self._store.forget(gone)
+        for at in range(0, len(changes), BATCH):
+            batch: list[Taken] = []
+            for done, (path, file, stat) in enumerate(changes[at : at + BATCH], at):
+                self.reading = (done, len(changes))
+                if progress is not None:
+                    progress(done, len(changes), path)
+                try:
+                    batch.append(taken(path, file, stat))
+                except (Unreadable, OSError) as error:
+                    skipped.append(f"{path}: {getattr(error, 'strerror', None) or error}")
+            with self._store.transaction():
+                self._store.forget(path for path, _file, _stat in changes[at : at + BATCH])
+                for one in batch:
+                    self._store.put(one)
+        self.reading = None
+        if progress is not None and changes:
+            progress(len(changes), len(changes), "")
+        for line in skipped:
+            if line not in self.skipped:
+                print(f"knowledge: left out {line}", file=sys.stderr)
+        self.skipped = tuple(skipped)
+        self._scanned = time.monotonic()
+        if changes or gone:
+            _lines.cache_clear()
+            if self._meaning is not None:
+                self._meaning.forget()
+            for told in self.on_change:
+                told(frozenset([*gone, *(c[0] for c in changes)]))
 
-    def _forget(self, path: str) -> None:
-        row = self._db.execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
-        if row is not None:
-            self._db.execute("DELETE FROM terms WHERE rowid IN (SELECT id FROM passages WHERE document = ?)", row)
-            self._db.execute("DELETE FROM passages WHERE document = ?", row)
-            self._db.execute("DELETE FROM documents WHERE id = ?", row)
+    def add_folder(self, folder: Path, progress: Progress | None = None) -> tuple[Path, int]:
+        """Take a folder in for good; returns it with the number of documents of the index now.
 
-    def _take_in(self, path: str, file: Path, stat: os.stat_result) -> None:
-        document = read_document(decode(file.read_bytes()), file.stem, markdown=ENDINGS[file.suffix.lower()])
-        folders = path.split("/")[:-1]
-        category = document.category or (folders[0] if folders else "general")
-        row = (path, str(file), document.title, category, stat.st_size, stat.st_mtime_ns, document.lines)
-        made = self._db.execute(
-            "INSERT INTO documents (path, file, title, category, size, changed, lines) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            row,
-        )
-        for number, p in enumerate(document.passages, 1):
-            entry = (made.lastrowid, number, p.heading, p.text, p.first_line, p.last_line)
-            passage = self._db.execute(
-                "INSERT INTO passages (document, number, heading, body, first, last) VALUES (?, ?, ?, ?, ?, ?)", entry
-            )
-            heading = f"{document.title} {p.heading} {file.stem}"
-            self._db.execute(
-                "INSERT INTO terms (rowid, heading, body) VALUES (?, ?, ?)",
-                (passage.lastrowid, " ".join(terms(heading)), " ".join(terms(p.text))),
-            )
+        Raises:
+            BadRequest: it does not exist, or is part of the index already.
+        """
+        found = checked(folder)
+        if (holder := self._folders.covering(found)) is not None:
+            raise BadRequest(f"{found} is searched already, as part of {holder}.")
+        label = self._folders.add(found)
+        with self._store.transaction():
+            self._keep(found, label, added=True)
+        self.refresh(force=True, progress=progress)
+        return found, self.count()
 
+    def remove_folder(self, folder: Path) -> tuple[Path, int]:
+        """Leave a folder out for good; its files stay. Returns as `add_folder`.
+
+        Raises:
+            BadRequest: it is none of the folders.
+        """
+        found = self.folder_like(folder)
+        self._folders.remove(found)
+        with self._store.transaction():
+            self._keep(found, None, added=False)
+        self.refresh(force=True)
+        return found, self.count()
+
+    def folder_like(self, folder: Path) -> Path:
+        """The folder of the index that was meant.
+
+        Raises:
+            BadRequest: it is none of the folders.
+        """
+        wanted = folder.expanduser()
+        for known in self._folders:
+            if known in (wanted, wanted.resolve()) or str(folder) == known.name:
+                return known
+        listed = ", ".join(map(str, self._folders)) or "none"
+        raise BadRequest(f"{folder} is none of the folders that are searched. Folders: {listed}.")
+
+    def _keep(self, folder: Path, label: str | None, *, added: bool) -> None:
+        if added == (folder in self._given):
+            self._store.db.execute("DELETE FROM folders WHERE path = ?", (str(folder),))
+        else:
+            row = (str(folder), label, int(added))
+            self._store.db.execute("INSERT OR REPLACE INTO folders (path, label, added) VALUES (?, ?, ?)", row)
+
+    # ---- asking
     def search(self, query: str, top_k: int) -> list[Hit]:
         """The passages that fit best, best first.
 
         Raises:
-            BadRequest: the query holds no word.
+            BadRequest: the query holds no word, or takes too long.
         """
         wanted = query_terms(query)
         if not wanted:
             raise BadRequest("The query holds no word. Ask with the words that the answer would contain.")
         self.refresh()
-        hits = self._ranked(" OR ".join(f'"{t}"' for t in wanted), top_k)
-        if not hits:  # Perhaps only beginnings of words were given.
-            hits = self._ranked(" OR ".join(f'"{t}"*' for t in wanted if len(t) > 2) or '""', top_k)
-        return hits
-
-    def _ranked(self, match: str, top_k: int) -> list[Hit]:
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT d.path, d.title, p.heading, p.number, p.first, p.last, -bm25(terms, 2.0, 1.0) AS score, p.body"
-                " FROM terms JOIN passages p ON p.id = terms.rowid JOIN documents d ON d.id = p.document"
-                " WHERE terms MATCH ? ORDER BY score DESC, p.id LIMIT ?",
-                (match, top_k),
-            ).fetchall()
-        return [
-            Hit(path, title, heading, number, first, last, round(score, 4), body)
-            for path, title, heading, number, first, last, score, body in rows
-        ]
+        try:
+            if self._meaning is not None:
+                return self._meaning.search(self._store, query, wanted, top_k, SEARCH_S)
+            return self._store.by_words(wanted, top_k, SEARCH_S)
+        except TooSlow:
+            raise BadRequest(
+                f"The search took longer than {SEARCH_S:g} s and was stopped."
+                " Ask more narrowly: two to five telling words."
+            ) from None
 
     def documents(self, category: str | None = None) -> list[Entry]:
         """All documents, or those of a category, by path."""
         self.refresh()
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT path, title, category, size, lines,"
-                " (SELECT count(*) FROM passages WHERE document = documents.id)"
-                " FROM documents WHERE ?1 IS NULL OR category = ?1 ORDER BY path",
-                (category,),
-            ).fetchall()
-        return [Entry(*row) for row in rows]
+        return self._store.entries("?1 IS NULL OR category = ?1", category)
 
     def count(self) -> int:
         """How many documents there were at the last scan."""
-        with self._lock:
-            return int(self._db.execute("SELECT count(*) FROM documents").fetchone()[0])
+        with self._store.lock:
+            return int(self._store.db.execute("SELECT count(*) FROM documents").fetchone()[0])
 
     def read(self, path: str) -> tuple[Entry, list[str]]:
         """A document's entry and its lines.
@@ -240,29 +251,49 @@ class Index:
             BadRequest: there is no such document.
         """
         self.refresh()
-        entry = next((e for e in self.documents() if e.path == path), None)
+        entry = next(iter(self._store.entries("path = ?1", path)), None)
         if entry is None:
             near = difflib.get_close_matches(path, [e.path for e in self.documents()], 3, 0.5)
             advice = f" Did you mean {' or '.join(near)}?" if near else ""
             raise BadRequest(f"There is no document {path!r}.{advice} Use a path as list_documents gives it.")
-        label = max((x for x in self._labels if path.startswith(x)), key=len)
-        root = self._labels[label]
-        file = root / path[len(label) :]
-        if not self._inside(file, root):
-            raise BadRequest(f"There is no document {path!r} any more. Use list_documents to see what there is.")
-        return entry, decode(file.read_bytes()).splitlines()
+        return entry, self._lines_of(entry)
+
+    def by_key(self, key: str) -> tuple[Entry, list[str]] | None:
+        """As `read`, by the document's id; None where there is none."""
+        self.refresh()
+        entry = next(iter(self._store.entries("key = ?1", key)), None)
+        return None if entry is None else (entry, self._lines_of(entry))
+
+    def _lines_of(self, entry: Entry) -> list[str]:
+        file = self._folders.file(entry.path)
+        if file is None:
+            raise BadRequest(f"There is no document {entry.path!r} any more. Use list_documents to see what there is.")
+        try:
+            stat = file.stat()
+            return list(_lines(file, stat.st_size, stat.st_mtime_ns))
+        except (Unreadable, OSError):
+            raise BadRequest(f"{entry.path!r} cannot be read any more. Use list_documents to see what there is.") from (
+                None
+            )
 
     def stats(self) -> dict[str, object]:
         """Counts for `knowledge://stats`."""
-        found = self.documents()
-        categories: dict[str, int] = {}
-        for entry in found:
-            categories[entry.category] = categories.get(entry.category, 0) + 1
+        self.refresh()
+        with self._store.lock:
+            count, size = self._store.db.execute("SELECT count(*), coalesce(sum(size), 0) FROM documents").fetchone()
+            passages = self._store.db.execute("SELECT count(*) FROM passages").fetchone()[0]
+            by = "SELECT {0}, count(*) FROM documents GROUP BY {0} ORDER BY {0}"
+            categories = dict(self._store.db.execute(by.format("category")).fetchall())
+            kinds = dict(self._store.db.execute(by.format("kind")).fetchall())
+        done, of = self.reading or (0, 0)
         return {
-            "documents": len(found),
-            "passages": sum(e.passages for e in found),
-            "categories": dict(sorted(categories.items())),
-            "folders": [str(f) for f in self.folders],
-            "bytes": sum(e.size for e in found),
-            "skipped": len(self.skipped),
-        }
+            "documents": count, "passages": passages, "categories": categories, "kinds": kinds,
+            "folders": [str(f) for f in self._folders], "bytes": size, "skipped": len(self.skipped),
+            "reading": {"done": done, "of": of} if of else None,
+        }  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def _lines(file: Path, _size: int, _changed: int) -> tuple[str, ...]:
+    """The lines of a file as it is now; the last few files are kept, as a PDF takes long."""
+    return tuple(text_of(file)[0].splitlines())

@@ -14,6 +14,10 @@ PASSAGE_CHARS = 700
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _WORD = re.compile(f"([{_CJK}]+)|((?:(?![{_CJK}])[^\\W_])+)")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t#]*$")
+_DEFINITION = re.compile(
+    r"[ \t]{0,8}(?:(?:pub|public|private|protected|static|async|export|default|abstract|final)\s+)*"
+    r"(?:class|def|function|func|fn|interface|struct|enum|trait|impl|module|type)\s+([\w$.:]+)"
+)
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 _EMPTY = """
@@ -79,11 +83,11 @@ def query_terms(text: str) -> list[str]:
     return list(dict.fromkeys(telling or found))[:64]
 
 
-def read_document(text: str, name: str, *, markdown: bool) -> Document:
+def read_document(text: str, name: str, *, markdown: bool, code: bool = False) -> Document:
     """Cut a text into passages that stay below one heading each.
 
     Markdown may begin with front matter, of which `title` and `category` are used. `name` is the title of a
-    text that names none.
+    text that names none. In code the line that opens a definition is the heading of what follows.
     """
     lines = text.splitlines()
     front, start = _front_matter(lines) if markdown else ({}, 0)
@@ -91,6 +95,7 @@ def read_document(text: str, name: str, *, markdown: bool) -> Document:
     path: list[tuple[int, str]] = []
     passages: list[Passage] = []
     block: list[str] = []
+    size = 0
     first = start + 1
     fence = ""
 
@@ -111,13 +116,18 @@ def read_document(text: str, name: str, *, markdown: bool) -> Document:
             level = len(heading[1])
             path = [part for part in path if part[0] < level] + [(level, heading[2])]
             title = title or heading[2]
-        full = sum(map(len, block)) >= PASSAGE_CHARS and not line.strip() and not fence
+        defined = _DEFINITION.match(line) if code else None
+        if defined is not None:
+            close()
+            path, size, first = [(1, f"{name} > {defined[1]}")], 0, number
+        full = size >= PASSAGE_CHARS and not line.strip() and not fence
         if full:
             close()
         if heading is not None or full or (not block and not line.strip()):
-            first = number + 1
+            first, size = number + 1, 0
             continue
         block.append(line)
+        size += len(line)
     close()
     return Document(title or name, front.get("category"), tuple(passages), len(lines))
 

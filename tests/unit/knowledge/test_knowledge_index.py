@@ -61,7 +61,8 @@ def test_only_text_that_is_not_hidden_is_indexed(index: Index) -> None:
     assert paths(index, "apples") == ["notes.txt"]
     assert index.stats() | {"folders": []} == {
         "documents": 2, "passages": 2, "categories": {"general": 1, "tea": 1}, "folders": [],
-        "bytes": sum(e.size for e in index.documents()), "skipped": 0,
+        "bytes": sum(e.size for e in index.documents()), "skipped": 0, "kinds": {"markdown": 1, "text": 1},
+        "reading": None,
     }  # fmt: skip
 
 
