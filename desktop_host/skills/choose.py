@@ -3,8 +3,8 @@
 Order of the decisions: a skill that is off, not wanted or the person's alone is out; an exclusion that says more than
 what speaks for the skill is a veto; a keyword or a similarity over the threshold makes a candidate. Candidates are
 ordered by score (a keyword always beats similarity alone, the more specific keyword the less specific), then by
-`priority`, then by name. The first is primary; others join only by a keyword. `requires` pulls skills in before
-those that need them, `conflicts` drops the lower of two.
+`priority`, then by similarity, then by name. The first is primary; others join only by a keyword. `requires` pulls
+skills in before those that need them, `conflicts` drops the lower of two.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def choose(query: str, skills: Mapping[str, SkillVersion], matcher: Matcher, pol
         _judge(query, s, like, next(against) if e else 0.0, matcher.name, limits, policy)
         for s, like, e in zip(everyone, scores, excluded, strict=False)
     ]
-    matches.sort(key=lambda m: (-m.score, -skills[m.name].priority, m.name))
+    alike = {s.name: like for s, like in zip(everyone, scores, strict=False)}
+    matches.sort(key=lambda m: (-m.score, -skills[m.name].priority, -alike[m.name], m.name))
     return _together(matches, skills, policy)
 
 
@@ -83,7 +84,7 @@ def _judge(
     if skill.priority:
         reasons.append(Reason("priority", str(skill.priority)))
     says = weight(hits)
-    score = 0.5 + 0.4 * math.tanh(says / 6) + 0.1 * like if hits else 0.5 * like
+    score = 0.5 + 0.5 * math.tanh(says / 6) if hits else 0.5 * like
     match = SkillMatch(skill.name, skill.version, round(score, 4), False, tuple(reasons))
     person = policy.called == skill.name or (policy.wanted is not None and skill.name in policy.wanted)
     if skill.name in policy.disabled:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from desktop_host.skills.words import STOP, is_cjk, tokens
 
-GAP = 6
+GAP = 8
 """Characters that may stand after the first one of a Chinese phrase: 订机票 is found in 订一张去上海的机票."""
+_GAP_BEGINS = frozenset("一二两三四五六七八九十几多这那个张份间次明今后下上去到从往")
+"""What such a gap begins with, unless it ends in 的: 订单里有机票 is another matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ def _find(wanted: tuple[str, ...], said: tuple[str, ...]) -> tuple[int, int] | N
         for start in range(at + 2, min(at + 2 + GAP, len(said) - size + 2)):
             if not all(is_cjk(t) or t.isalnum() for t in said[at:start]):
                 break
-            if said[start : start + size - 1] == rest:
+            gap = said[at + 1 : start]
+            if said[start : start + size - 1] == rest and (gap[0] in _GAP_BEGINS or gap[-1] == "的"):
                 return at, start + size - 1
     return None

@@ -6,7 +6,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-_TOKEN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[^\W_]+(?:['’][^\W_]+)?")
+_CJK = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+(?:['’][^\W_{_CJK}]+)?")
 
 _STOP_WORDS = """
     a an the this that these those it its i me my we our you your he she they them is are was were be been am do
