@@ -17,13 +17,17 @@ from desktop_host.core.errors import UserFault
 from desktop_host.core.events import Event
 from desktop_host.core.servers import SamplingPolicy, ServerConfig
 from desktop_host.core.values import FrozenDict
+from desktop_host.engine.builtin import BuiltinTools
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
 from desktop_host.engine.host import Host, HostSpec
 from desktop_host.engine.inbox import Inbox
 from desktop_host.engine.parts import Parts
+from desktop_host.engine.results import ResultReader
 from desktop_host.engine.reviewer import HostReviewer
 from desktop_host.engine.sessions import Sessions
+from desktop_host.engine.spending import Spending
+from desktop_host.engine.toolkit import Toolkit
 
 AskPassphrase = Callable[[], Awaitable[str | None]]
 
@@ -40,11 +44,14 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
     from desktop_host.diagnostics import CrashReports, Health, Redactor, start_logging
     from desktop_host.profiles.settings_file import SettingsFile
     from desktop_host.profiles.store import Profiles
+    from desktop_host.profiles.toolkit_file import ToolkitFile
     from desktop_host.profiles.vault import open_vault
     from desktop_host.providers.catalog import Models
     from desktop_host.providers.local import LocalModels
     from desktop_host.providers.scripted import ScriptedModel
+    from desktop_host.servers.bundles import Bundles
     from desktop_host.servers.supervisor import Servers
+    from desktop_host.skills.opening import open_skills
     from desktop_host.storage import open_storage
 
     clock = SystemClock()
@@ -79,6 +86,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 await sessions.emit(session, event)
 
             inbox = Inbox(emit, spec.headless)
+            spending = Spending(models, settings, clock, storage.purses)
             reviewer = HostReviewer(
                 inbox,
                 models,
@@ -86,7 +94,8 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 context=lambda session: sessions.context(session),
                 emit=emit,
                 policy=lambda alias: _sampling(servers.configs(), alias),
-                default_model=lambda: settings.current().model.default,
+                settings=settings.current,
+                spending=spending,
             )
             servers = Servers(
                 profile.path,
@@ -97,11 +106,27 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 extra=extra,
                 with_profile_servers=spec.with_profile_servers or not spec.mcp_config,
             )
-            gate = Gate(inbox, storage.ledger, settings.current, servers.is_trusted)
-            parts = Parts(storage.history, storage.ledger, models, servers, settings, inbox, gate, bus, clock)
+            skills = await opened.enter_async_context(
+                open_skills(
+                    profile.path, settings, storage.history, clock, tell=tell, emit=emit,
+                    servers=lambda: frozenset(c.name for c in servers.configs() if c.enabled),
+                    run_folders=spec.skill_folders,
+                )
+            )  # fmt: skip
+            results = ResultReader(storage.history, lambda session: sessions.context(session))
+            tools = Toolkit(
+                BuiltinTools(servers, (skills.tools, results)), await ToolkitFile.open(profile.path / "toolkit.json"),
+                storage.history, secrets, servers.call_tool, servers.learn_secrets,
+            )  # fmt: skip
+            gate = Gate(inbox, storage.ledger, settings.current, tools.is_trusted, tools.default)
+            bundles = Bundles(profile.path / "bundles", servers, secrets)
+            parts = Parts(
+                storage.history, storage.ledger, models, tools, settings, inbox, gate, bus, clock, spending,
+                skills.source, tools, bundles,
+            )  # fmt: skip
             sessions = Sessions(parts)
             health = Health(profile.path, settings, secrets, models, servers, storage)
-            host = Host(profile.name, profile.path, parts, sessions, inbox, servers, secrets, health.run)
+            host = Host(profile.name, profile.path, parts, sessions, inbox, servers, secrets, health.run, skills.admin)
             await servers.open()
             try:
                 yield host

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from desktop_host.core.errors import UserFault
 from desktop_host.core.events import Event, SessionRenamed, StateChanged, TurnStarted, UserSaid
+from desktop_host.core.session_events import QueuedMessage
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.tickets import Ticket, TurnResult
 from desktop_host.engine.turn import Turn
@@ -24,6 +26,7 @@ class _Request:
     said: UserSaid | None
     """None: resume the last turn."""
     done: asyncio.Future[TurnResult]
+    id: str
 
 
 class SessionActor:
@@ -35,6 +38,8 @@ class SessionActor:
         self._on_idle = on_idle
         self._mailbox: deque[_Request] = deque()
         self._mail = asyncio.Event()
+        self._begun = asyncio.Event()
+        """Set while a turn runs."""
         self._turn: asyncio.Task[TurnResult] | None = None
         self._stopping = False
         self._task = asyncio.create_task(self._serve(), name=f"session {context.session}")
@@ -53,15 +58,50 @@ class SessionActor:
         if len(self._mailbox) >= MAILBOX:
             raise UserFault("session_busy", f"{MAILBOX} messages wait already", session=self.context.session)
         future: asyncio.Future[TurnResult] = asyncio.get_running_loop().create_future()
-        self._mailbox.append(_Request(said, future))
+        self._mailbox.append(_Request(said, future, uuid.uuid4().hex))
         self.context.queued = len(self._mailbox) - (0 if self._turn else 1)
         self._mail.set()
         if self._turn is not None:
             await self.context.log.emit(StateChanged(self.context.state, self.context.queued))
         return Ticket(self.context.session, future)
 
+    def queue(self) -> tuple[QueuedMessage, ...]:
+        """What waits, the next one first."""
+        return tuple(
+            QueuedMessage(r.id, r.said.text if r.said else "", len(r.said.attachments) if r.said else 0)
+            for r in self._mailbox
+        )
+
+    async def cancel_queued(self, message: str) -> bool:
+        """Take back what waits; whoever holds its ticket sees it cancelled. False: it does not wait any more."""
+        request = next((r for r in self._mailbox if r.id == message), None)
+        if request is None:
+            return False
+        self._mailbox.remove(request)
+        request.done.cancel()
+        await self._tell_queue()
+        return True
+
+    async def move_queued(self, message: str, to: int) -> bool:
+        """Let it wait at another place. False: it does not wait any more."""
+        request = next((r for r in self._mailbox if r.id == message), None)
+        if request is None:
+            return False
+        self._mailbox.remove(request)
+        self._mailbox.insert(max(0, to), request)
+        await self._tell_queue()
+        return True
+
+    async def _tell_queue(self) -> None:
+        self.context.queued = len(self._mailbox)
+        await self.context.log.emit(StateChanged(self.context.state, self.context.queued))
+
     async def interrupt(self) -> None:
         """Stop the running turn; returns when it has ended."""
+        if self._turn is None and self._mailbox:  # what was sent just now is about to start
+            begun = asyncio.ensure_future(self._begun.wait())
+            await asyncio.wait({begun, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            begun.cancel()
         turn = self._turn
         if turn is None or turn.done():
             return
@@ -96,12 +136,17 @@ class SessionActor:
                 if not self._mailbox:
                     self._on_idle(self)
                     return
-            request = self._mailbox.popleft()
-            self.context.queued = len(self._mailbox)
-            self._stopping = False
-            self._turn = asyncio.create_task(self._run(request))
-            await asyncio.wait({self._turn})
-            turn, self._turn = self._turn, None
+            async with self.context.exclusive:
+                if not self._mailbox:
+                    continue
+                request = self._mailbox.popleft()
+                self.context.queued = len(self._mailbox)
+                self._stopping = False
+                self._turn = asyncio.create_task(self._run(request))
+                self._begun.set()
+                await asyncio.wait({self._turn})
+                turn, self._turn = self._turn, None
+                self._begun.clear()
             if not request.done.done():
                 if turn.cancelled():
                     request.done.cancel()
@@ -121,7 +166,7 @@ class SessionActor:
             opening.append(SessionRenamed(title))
             await context.parts.history.rename(context.session, title)
         context.parts.inbox.take_undecided(context.session)
-        text = request.said.text if request.said else None
+        text = " ".join([request.said.text, *(a.name for a in request.said.attachments)]) if request.said else None
         ending = await Turn(context, tuple(opening), text).run()
         return TurnResult(
             context.session,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from desktop_host.core.codec import decode, encode
-from desktop_host.core.events import Event, Stamped, StateChanged, ToolsChanged
+from desktop_host.core.events import Compacted, CompactionUndone, Event, Stamped, StateChanged, ToolsChanged
+from desktop_host.core.models import Purpose
 from desktop_host.core.permissions import Rule
+from desktop_host.core.routes import ref_for
 from desktop_host.core.sessions import SessionOptions, SessionState, Signal, step
 from desktop_host.core.tools import ToolSpec
-from desktop_host.engine.conversation import Conversation
+from desktop_host.engine import skills
+from desktop_host.engine.conversation import READ_RESULT, Conversation
 from desktop_host.engine.log import SessionLog
 from desktop_host.engine.parts import Parts
 from desktop_host.engine.toolbox import Prefix, ToolTable, offered
@@ -34,7 +37,10 @@ class SessionContext:
         self.table = ToolTable(())
         self.state = SessionState.IDLE
         self.queued = 0
-        self.spent_usd: float | None = 0.0
+        self.answering: str | None = None
+        """REF of the model that was asked last."""
+        self.exclusive = asyncio.Lock()
+        """Held by a running turn, and by whatever else changes what the model is told."""
         self.live: tuple[list[str], list[str]] | None = None
         """Text and reasoning of the reply that streams now; what no journal holds yet."""
         self._granted: tuple[Rule, ...] = ()
@@ -43,26 +49,45 @@ class SessionContext:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules of this session: those it was given and those the person granted for it."""
-        return (*self.options.rules, *self._granted)
+        """The rules of this session: its own, those the person granted for it, and those of its active skills."""
+        active = self.parts.skills.rules(self.session) if self.parts.skills else ()
+        return (*self.options.rules, *self._granted, *active)
 
     @property
     def model_ref(self) -> str:
         """REF of the model that answers."""
-        return self.options.model or self.parts.settings.current().model.default
+        settings = self.parts.settings.current()
+        return self.options.model or ref_for(settings.routes, Purpose.CHAT, settings.model.default)
 
     async def load(self, events: tuple[Stamped, ...]) -> None:
         """Take up a session from its journal."""
         kept = await self.parts.history.state(self.session, PREFIX)
         if kept is not None:
-            prefix = Prefix.from_state(kept)
-            self._set_prefix(prefix)
-            self.conversation = Conversation(prefix.result_chars)
+            self._set_prefix(Prefix.from_state(kept))
         grants = await self.parts.history.state(self.session, GRANTS)
         self._granted = tuple(decode(grants)) if grants else ()
-        for stamped in events:
-            self.conversation.apply(stamped)
+        self._replay(events)
         self.log.turn = self.conversation.turns
+
+    def _replay(self, events: tuple[Stamped, ...]) -> None:
+        chars = self.prefix.result_chars if self.prefix else self.parts.settings.current().tools.result_chars
+        self.conversation = Conversation(chars)
+        self.conversation.readable = self.table.find(READ_RESULT) is not None
+        undone = {s.event.compaction for s in events if isinstance(s.event, CompactionUndone)}
+        for stamped in events:
+            if stamped.seq not in undone:
+                self.conversation.apply(stamped)
+
+    async def undo_compaction(self) -> bool:
+        """Give the model the messages behind the newest summary again; False where there is none."""
+        events = await self.parts.history.read(self.session)
+        undone = {s.event.compaction for s in events if isinstance(s.event, CompactionUndone)}
+        made = [s.seq for s in events if isinstance(s.event, Compacted) and s.seq not in undone]
+        if not made:
+            return False
+        await self.emit(CompactionUndone(made[-1]))
+        self._replay(await self.parts.history.read(self.session))
+        return True
 
     async def emit(self, *events: Event) -> None:
         """Put events on the session's line and take them into account.
@@ -104,10 +129,11 @@ class SessionContext:
 
         Announces it where the tools have become others since, and takes them over once that was asked for.
         """
-        now = offered(self.parts.tools.session_tools(self.session, self.options.servers))
+        every = self.parts.tools.session_tools(self.session, self.options.servers)
+        now = offered(skills.without_skills(self, every))
         now = await self._told(now)
         if self.prefix is None:
-            return await self._renew(now, self._system())
+            return await self._renew(now, await self._system())
         change = self.table.difference(now)
         if change is None:
             self._announced = None
@@ -140,9 +166,9 @@ class SessionContext:
     def _set_prefix(self, prefix: Prefix) -> None:
         self.prefix = prefix
         self.table = ToolTable(prefix.tools)
+        self.conversation.readable = self.table.find(READ_RESULT) is not None
 
-    def _system(self) -> str:
+    async def _system(self) -> str:
         settings = self.parts.settings.current()
         own = self.options.system if self.options.system is not None else settings.model.system
-        catalogue = self.parts.skills.catalogue(self.session) if self.parts.skills else ""
-        return "\n\n".join(part for part in (own or ABOUT, catalogue) if part)
+        return "\n\n".join(part for part in (own or ABOUT, await skills.catalogue(self)) if part)

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from desktop_host.core.events import AssistantSaid, SkillsChosen, Stamped, ToolSettled, TurnEnded, TurnStarted, UserSaid
+from collections.abc import Iterable
+
+from desktop_host.core.events import (
+    AssistantSaid,
+    Compacted,
+    CompactionUndone,
+    SkillsChosen,
+    Stamped,
+    ToolSettled,
+    TurnEnded,
+    TurnStarted,
+    UsageRecorded,
+    UserSaid,
+)
 from desktop_host.core.messages import (
     ContentBlock,
     EmbeddedResource,
@@ -14,6 +27,8 @@ from desktop_host.core.messages import (
     by_priority,
     for_model,
 )
+from desktop_host.core.tokens import of_message, of_text
+from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import canonical
 from desktop_host.engine.repair import CONTINUE, repair
 
@@ -23,6 +38,12 @@ _TOLD = {
     Outcome.TIMED_OUT: "Timed out; it may still have had effects.",
     Outcome.UNKNOWN: "The host stopped while this ran: it may or may not have had its effect.",
 }
+
+
+READ_RESULT = wire_name("host", "read_result")
+"""Wire name of the tool that reads the rest of a long result."""
+_USE_SKILL = wire_name("host", "use_skill")
+_GO_ON = "(Your work on this so far stands in the summary above. Go on with it.)"
 
 
 class Conversation:
@@ -37,8 +58,27 @@ class Conversation:
         """Model requests made so far; a script's place is counted by it."""
         self.turns = 0
         self.open_turn: int | None = None
+        self.skilled = False
+        """Whether any skill was ever chosen here."""
         self.unsettled: set[str] = set()
         """Ids of calls without a result."""
+        self.readable = False
+        """Whether the model has the tool `host.read_result`."""
+        self.long: dict[str, int] = {}
+        """Calls whose result the model got cut, with the place (`seq`) of the whole."""
+        self.held = False
+        """A summary was undone: none is made by itself until a model refuses the conversation."""
+        self._names: dict[str, str] = {}
+        self._request = -1
+        """Index of the person's last message."""
+        self._since = 0
+        """How many messages the last summary left."""
+        self._skills: list[str] = []
+        self._estimate = 0
+        self._counted: int | None = None
+        """Tokens of the last request and its reply, as the vendor counted them."""
+        self._uncounted = 0
+        """Estimate of what came after that."""
 
     def apply(self, stamped: Stamped) -> None:
         """Take one journaled event."""
@@ -46,32 +86,47 @@ class Conversation:
             case UserSaid() as said:
                 self.turns = max(self.turns, stamped.turn)
                 self._flush()
-                self._messages.append(Message(Role.USER, (*_blocks(said.text), *said.blocks)))
+                self._append(Message(Role.USER, (*_blocks(said.text), *said.blocks)))
+                self._request = len(self._messages) - 1
             case SkillsChosen(text=text) if text:
+                self.skilled = True
                 last = self._messages[-1]
                 self._messages[-1] = Message(last.role, (*last.blocks, Text(text)))
+                self._grow(of_text(text))
+                self._keep_skill(text)
             case TurnStarted(resumed=resumed):
                 self.turns = max(self.turns, stamped.turn)
                 self.open_turn = stamped.turn
                 self._flush()
                 if resumed and self._messages and self._messages[-1].role is Role.ASSISTANT:
-                    self._messages.append(Message(Role.USER, (Text(CONTINUE),)))
+                    self._append(Message(Role.USER, (Text(CONTINUE),)))
             case AssistantSaid() as said:
                 self.requests += 1
                 self._flush()
                 if said.message.blocks or said.message.native:
-                    self._messages.append(said.message)
+                    self._append(said.message)
                 self._waiting = () if said.partial else tuple(c.id for c in said.message.calls)
+                self._names = {c.id: c.wire_name for c in said.message.calls}
                 self.unsettled = set(self._waiting)
             case ToolSettled() as settled:
                 self.unsettled.discard(settled.call_id)
                 self._results[settled.call_id] = ToolResult(
-                    settled.call_id, self._content(settled), settled.outcome, settled.structured
+                    settled.call_id, self._content(settled, stamped.seq), settled.outcome, settled.structured
                 )
+                if self._names.get(settled.call_id) == _USE_SKILL and settled.outcome is Outcome.OK:
+                    self._keep_skill("\n\n".join(b.text for b in settled.content if isinstance(b, Text)))
                 if not self.unsettled:
                     self._flush()
             case TurnEnded():
                 self.open_turn = None
+            case UsageRecorded(purpose="chat") as used:
+                total = used.input + used.cache_read + used.cache_write + used.output
+                if total:
+                    self._counted, self._uncounted = total, 0
+            case Compacted() as summary:
+                self._compact(summary)
+            case CompactionUndone():
+                self.held = True
             case _:
                 pass
 
@@ -79,16 +134,68 @@ class Conversation:
         """The conversation as a model may have it: repaired, results in call order."""
         return repair(self._messages)
 
+    def tokens(self, system: str, tools: Iterable[ToolSpec]) -> int:
+        """Estimate of the next request's input: the vendor's last count, and what came since."""
+        if self._counted is None:
+            return of_text(system) + sum(t.tokens for t in tools) + self._estimate
+        return self._counted + self._uncounted * 13 // 10
+
+    def estimate(self) -> int:
+        """Estimated tokens of the messages alone."""
+        return self._estimate
+
+    @property
+    def skill_texts(self) -> tuple[str, ...]:
+        """The texts of the skills that were activated; they outlive every summary."""
+        return tuple(self._skills)
+
+    def kept_tokens(self, keep_request: bool) -> int:
+        """Estimated tokens of what a summary leaves as it is."""
+        return of_message(self._messages[self._request]) if keep_request and self._request >= 0 else 0
+
+    def summable(self, keep_request: bool) -> tuple[Message, ...]:
+        """The messages that a summary would replace; empty where there is too little."""
+        if len(self._messages) - self._since < 2:
+            return ()
+        if keep_request and self._request == len(self._messages) - 1:
+            return tuple(self._messages[:-1])
+        return tuple(self._messages)
+
+    def _compact(self, event: Compacted) -> None:
+        self._flush()
+        at = self._request if event.keep_request else -1
+        kept = [self._messages[at]] if at >= 0 else []
+        if event.keep_request and at < len(self._messages) - 1:
+            kept.append(Message(Role.USER, (Text(_GO_ON),)))
+        self._messages.clear()
+        self._estimate, self._counted, self.held = 0, None, False
+        for message in (Message(Role.USER, (Text(event.text),)), *kept):
+            self._append(message)
+        self._request = 1 if at >= 0 else -1
+        self._since = len(self._messages)
+
+    def _append(self, message: Message) -> None:
+        self._messages.append(message)
+        self._grow(of_message(message))
+
+    def _grow(self, tokens: int) -> None:
+        self._estimate += tokens
+        self._uncounted += tokens
+
+    def _keep_skill(self, text: str) -> None:
+        if text and text not in self._skills:
+            self._skills.append(text)
+
     def _flush(self) -> None:
         """Put the results that are in into one message, in the order of the calls."""
         if self._waiting:
             results = tuple(self._results[i] for i in self._waiting if i in self._results)
             if results:
-                self._messages.append(Message(Role.USER, results))
+                self._append(Message(Role.USER, results))
         self._waiting = ()
         self._results.clear()
 
-    def _content(self, settled: ToolSettled) -> tuple[ContentBlock, ...]:
+    def _content(self, settled: ToolSettled, seq: int) -> tuple[ContentBlock, ...]:
         told = _TOLD.get(settled.outcome)
         content = told_to_model(settled.content, self._result_chars)
         if not content and settled.structured is not None:
@@ -96,18 +203,24 @@ class Conversation:
         if told:
             content = (Text(told), *content) if content else (Text(told),)
         left = self._result_chars
+        hint = f"; {READ_RESULT} with call_id {settled.call_id} reads them" if self.readable else ""
         out: list[ContentBlock] = []
         for block in content:
-            match block:
-                case Text(text=text):
-                    out.append(Text(cut(text, max(left, 200))))
-                    left -= len(text)
-                case EmbeddedResource(text=str(text)):
-                    out.append(EmbeddedResource(block.uri, block.mime_type, cut(text, max(left, 200))))
-                    left -= len(text)
-                case _:
-                    out.append(block)
+            text = block.text if isinstance(block, (Text, EmbeddedResource)) else None
+            if text is None:
+                out.append(block)
+                continue
+            short = cut(text, max(left, 200), hint)
+            left -= len(text)
+            if short is not text:
+                self.long[settled.call_id] = seq
+            out.append(Text(short) if isinstance(block, Text) else _resource(block, short))
         return tuple(out)
+
+
+def _resource(block: ContentBlock, text: str) -> EmbeddedResource:
+    assert isinstance(block, EmbeddedResource)
+    return EmbeddedResource(block.uri, block.mime_type, text)
 
 
 def told_to_model(content: tuple[ContentBlock, ...], limit: int) -> tuple[ContentBlock, ...]:
@@ -122,10 +235,11 @@ def _blocks(text: str) -> tuple[ContentBlock, ...]:
     return (Text(text),) if text else ()
 
 
-def cut(text: str, limit: int) -> str:
+def cut(text: str, limit: int, hint: str = "") -> str:
     """Head and tail of a text longer than `limit` characters, with a note of what is missing between them."""
     if len(text) <= limit:
         return text
     head, tail = limit * 2 // 3, limit // 3
     missing = len(text) - head - tail
-    return f"{text[:head]}\n[… {missing:,} characters left out; the person sees the whole …]\n{text[-tail:]}"
+    note = f"[… {missing:,} characters left out, from {head} on{hint}; the person sees the whole …]"
+    return f"{text[:head]}\n{note}\n{text[-tail:]}"

@@ -5,26 +5,32 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from desktop_host.core.admin import ModelAdmin, SecretStore, ServerAdmin, SettingsStore
+from desktop_host.core.admin import ModelAdmin, SecretStore, SettingsStore
 from desktop_host.core.asks import Answer, Ask
 from desktop_host.core.errors import UserFault
-from desktop_host.core.events import SessionRenamed, Stamped, ThinkingStreamed, TokenDelta
+from desktop_host.core.events import SessionRenamed, SkillPinned, Stamped, ThinkingStreamed, TokenDelta
 from desktop_host.core.permissions import Rule
 from desktop_host.core.ports import History, Ledger
+from desktop_host.core.server_ports import ServerReach
 from desktop_host.core.sessions import SessionOptions, TurnStatus
+from desktop_host.core.skill_admin import SkillAdmin
+from desktop_host.core.skills import SkillPin
 from desktop_host.core.transcript import Transcript, fold
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine import bundle
-from desktop_host.engine.attach import user_said
 from desktop_host.engine.bus import Reader
+from desktop_host.engine.compaction import Compactor
+from desktop_host.engine.context import SessionContext
 from desktop_host.engine.inbox import HeadlessPolicy, Inbox
 from desktop_host.engine.parts import Parts
+from desktop_host.engine.retelling import Retelling
 from desktop_host.engine.sessions import Sessions
 from desktop_host.engine.tickets import InputFile, Ticket, TurnResult, UserInput
+from desktop_host.engine.toolside import ToolSide
 
 __all__ = [
     "HeadlessPolicy", "Host", "HostSpec", "InputFile", "Opener", "Reader", "Ticket", "TurnResult", "UserInput",
@@ -48,7 +54,7 @@ class HostSpec:
     log_level: str = "INFO"
 
 
-class Host:
+class Host(ToolSide, Retelling):
     """A profile at work. All methods belong to the host's loop; a window calls them through its bridge."""
 
     def __init__(
@@ -58,9 +64,10 @@ class Host:
         parts: Parts,
         sessions: Sessions,
         inbox: Inbox,
-        servers: ServerAdmin,
+        servers: ServerReach,
         secrets: SecretStore,
         doctor: Callable[[], Awaitable[tuple[FrozenDict, ...]]],
+        skills: SkillAdmin | None = None,
     ) -> None:
         self.profile = profile
         self.folder = folder
@@ -69,12 +76,19 @@ class Host:
         self.models: ModelAdmin = parts.models
         self.settings: SettingsStore = parts.settings
         self.secrets = secrets
+        self._skills = skills
         self.history: History = parts.history
         self.ledger: Ledger = parts.ledger
-        self._parts = parts
-        self._sessions = sessions
+        self._parts, self._sessions = parts, sessions
         self._inbox = inbox
         self._doctor = doctor
+
+    @property
+    def skills(self) -> SkillAdmin:
+        """The skills library."""
+        if self._skills is None:
+            raise RuntimeError("this host has no skills")
+        return self._skills
 
     # ---- sessions
     async def new_session(self, options: SessionOptions = SessionOptions(), title: str = "") -> str:
@@ -109,6 +123,8 @@ class Host:
             for i, event in enumerate(live):
                 stamped = Stamped(first + i, self._parts.clock.now(), session, context.log.turn, event)
                 transcript = fold(transcript, stamped)
+        if context is not None:
+            transcript = replace(transcript, state=context.state, queued=context.queued)
         return transcript
 
     async def rename(self, session: str, title: str) -> None:
@@ -163,6 +179,55 @@ class Host:
         """Give the model the tools as they are now, from the next turn on."""
         (await self._sessions.actor(session)).context.apply_tools()
 
+    async def pin_skill(self, session: str, name: str, version: str | None) -> SkillPin:
+        """Give a session a version of a skill (None: what a new session would get) from its next message on.
+
+        Raises:
+            UserFault: `not_found`, no such session, skill or version; `session_busy`, another process has it.
+        """
+        actor = await self._sessions.actor(session)
+        source = self._parts.skills
+        if source is None:
+            raise RuntimeError("this host has no skills")
+        pin = await source.pin(session, name, version)
+        await actor.context.emit(SkillPinned(pin))
+        return pin
+
+    # ---- long conversations and money
+    async def compact(self, session: str) -> bool:
+        """Summarise a session for its model now; False where there is too little to summarise.
+
+        Raises:
+            UserFault: `session_busy`, a turn runs; `not_found`.
+            HostError: the summary could not be made; the session is as it was.
+        """
+        context = await self._idle(session)
+        async with context.exclusive:
+            return await Compactor(context).compact(context.model_ref, "person")
+
+    async def undo_compaction(self, session: str) -> bool:
+        """Let the model read the messages behind the newest summary again; False where there is none.
+
+        None is made by itself after that, until a model refuses the conversation.
+
+        Raises:
+            UserFault: `session_busy`, a turn runs; `not_found`.
+        """
+        context = await self._idle(session)
+        async with context.exclusive:
+            return await context.undo_compaction()
+
+    async def standings(self, session: str | None = None) -> tuple[FrozenDict, ...]:
+        """What day, month and a session have cost, and their limits: see `Spending.standings`."""
+        own = (await self.history.options(session)).budget_usd if session else None
+        return await self._parts.spending.standings(session, own)
+
+    async def _idle(self, session: str) -> SessionContext:
+        actor = await self._sessions.actor(session)
+        if actor.busy:
+            raise UserFault("session_busy", "a turn is running", session=session)
+        return actor.context
+
     # ---- the four verbs
     async def submit(self, session: str, said: UserInput) -> Ticket:
         """Queue a message.
@@ -171,7 +236,7 @@ class Host:
             UserFault: `usage` for an empty message or a file too large; `session_busy`, 32 messages wait or
                 another process has the session; `not_found`.
         """
-        event = user_said(said)
+        event = await self.said(said)
         return await (await self._sessions.actor(session)).submit(event)
 
     async def interrupt(self, session: str) -> None:

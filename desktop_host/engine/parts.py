@@ -10,6 +10,7 @@ from desktop_host.core.server_ports import BundleAdmin
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
 from desktop_host.engine.inbox import Inbox
+from desktop_host.engine.spending import Spending
 from desktop_host.engine.toolkit import Toolkit
 
 
@@ -26,6 +27,7 @@ class Parts:
     gate: Gate
     bus: Bus
     clock: Clock
+    spending: Spending
     skills: SkillSource | None = None
     toolkit: Toolkit | None = None
     bundles: BundleAdmin | None = None

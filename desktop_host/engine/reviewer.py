@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections import deque
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from desktop_host.core.admin import ModelAdmin
@@ -19,16 +18,20 @@ from desktop_host.core.asks import (
     ReviewReply,
     ReviewSampling,
 )
-from desktop_host.core.errors import ModelFault, UserFault
-from desktop_host.core.events import UsageRecorded
+from desktop_host.core.errors import UserFault
 from desktop_host.core.exchange import ElicitReply, FormRequest, Origin, SamplingReply, SamplingRequest, UrlRequest
 from desktop_host.core.messages import Message, StopReason, Text, Thinking
-from desktop_host.core.models import Completed, ModelRequest, Purpose
+from desktop_host.core.models import ModelRequest, Purpose
 from desktop_host.core.ports import Clock
+from desktop_host.core.routes import ref_for
 from desktop_host.core.servers import SamplingPolicy
+from desktop_host.core.settings import Settings
+from desktop_host.core.tokens import of_request
+from desktop_host.engine.asking import answered, used
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.forms import completed
 from desktop_host.engine.inbox import Emit, Inbox
+from desktop_host.engine.spending import Need, Spending
 
 _STOP = {
     StopReason.END: "endTurn",
@@ -61,7 +64,8 @@ class HostReviewer:
         context: Callable[[str | None], SessionContext | None],
         emit: Emit,
         policy: Callable[[str], SamplingPolicy],
-        default_model: Callable[[], str],
+        settings: Callable[[], Settings],
+        spending: Spending,
     ) -> None:
         self._inbox = inbox
         self._models = models
@@ -69,7 +73,8 @@ class HostReviewer:
         self._emit = emit
         self._clock = clock
         self._policy = policy
-        self._default_model = default_model
+        self._settings = settings
+        self._spending = spending
         self._spent: dict[str, _Spent] = {}
         self._running: set[str] = set()
         self._requests: dict[str, int] = {}
@@ -150,9 +155,10 @@ class HostReviewer:
         spent.recent.append(now)
 
     async def _pick(self, origin: Origin, request: SamplingRequest) -> str:
-        """The model: the first hint that a usable model's name holds, else the chat's own."""
+        """The model: the first hint that a usable model's name holds, else the route `sampling`, else the chat's."""
         context = self._context(origin.session)
-        own = context.model_ref if context else self._default_model()
+        settings = self._settings()
+        own = ref_for(settings.routes, Purpose.SAMPLING, context.model_ref if context else settings.model.default)
         if request.hints:
             ready = [e.ref for e in await self._models.entries() if e.ready]
             for hint in request.hints:
@@ -162,7 +168,6 @@ class HostReviewer:
         return own
 
     async def _ask(self, origin: Origin, request: SamplingRequest, ref: str) -> SamplingReply:
-        model = await self._models.open(ref)
         conversation = f"{origin.session or ''}:sampling:{origin.server}"
         place = self._requests.get(conversation, 0)
         self._requests[conversation] = place + 1
@@ -179,19 +184,22 @@ class HostReviewer:
             conversation=conversation,
             step_index=place,
         )
-        done: Completed | None = None
-        async with aclosing(model.stream(asked)) as stream:  # type: ignore[type-var]
-            async for event in stream:
-                if isinstance(event, Completed):
-                    done = event
-        if done is None:
-            raise ModelFault("stream_truncated", "the reply was cut off")
+        context = self._context(origin.session)
+        grant = await self._spending.admit(Need(
+            ref, asked, of_request(asked.messages, asked.system, asked.tools), origin.session,
+            context.options.budget_usd if context else None, origin.server,
+        ))  # fmt: skip
+        try:
+            done = await answered(await self._models.open(grant.ref), grant.request)
+        except BaseException:
+            await grant.abandon(0, sent=False)
+            raise
+        notices = await grant.settle(done.usage, cached=done.cached)
         self._spent[origin.server].tokens += done.usage.total
         if origin.session:
-            u = done.usage
-            await self._emit(origin.session, UsageRecorded(
-                done.model, "sampling", u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost_usd,
-            ))  # fmt: skip
+            await self._emit(origin.session, used(done, "sampling", server=origin.server))
+            for notice in notices:
+                await self._emit(origin.session, notice)
         blocks = tuple(b for b in done.message.blocks if not isinstance(b, Thinking)) or (Text(""),)
         return SamplingReply(blocks, done.model, _STOP.get(done.stop, "endTurn"))
 

@@ -18,12 +18,14 @@ from desktop_host.core.events import (
     TurnEnded,
 )
 from desktop_host.core.messages import Outcome
+from desktop_host.core.models import Purpose
+from desktop_host.core.routes import ref_for
 from desktop_host.core.sessions import SessionOptions, TurnStatus, TurnStop
 from desktop_host.engine.actor import SessionActor
+from desktop_host.engine.asking import partial_message
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.log import SessionLog
 from desktop_host.engine.parts import Parts
-from desktop_host.engine.turn import partial_message
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +44,8 @@ class Sessions:
         session = uuid.uuid4().hex
         await self._parts.history.create(session, title, options)
         log = SessionLog(session, self._parts.history, self._parts.bus, self._parts.clock, 0, 0)
-        model = options.model or self._parts.settings.current().model.default
+        settings = self._parts.settings.current()
+        model = options.model or ref_for(settings.routes, Purpose.CHAT, settings.model.default)
         await log.emit(SessionOpened(model, title))
         return session
 

@@ -16,11 +16,13 @@ from desktop_host.core.models import (
     ModelNotice,
     ModelProgress,
     ModelRequest,
+    Quote,
     RetryWaiting,
     TextDelta,
     ThinkingDelta,
     Usage,
 )
+from desktop_host.core.routes import Considered, Needs
 from desktop_host.core.tools import wire_name
 from desktop_host.core.values import freeze
 
@@ -80,6 +82,18 @@ class FixedModels:
     """A `ModelAdmin` with the models it was given."""
 
     models: dict[str, Any]
+    windows: dict[str, int] = field(default_factory=dict)
+    quotes: dict[str, Quote | None] = field(default_factory=dict)
+    """What a request costs at most, by REF; 0 where nothing is said."""
+
+    async def window(self, ref: str) -> int | None:
+        return self.windows.get(ref)
+
+    async def quote(self, ref: str, request: ModelRequest, input_tokens: int) -> Quote | None:
+        return self.quotes.get(ref, Quote(0.0))
+
+    async def explain(self, name: str, needs: Needs) -> tuple[Considered, ...]:
+        raise HostError("not_found", name)
 
     async def open(self, ref: str) -> Any:
         found = self.models.get(ref)

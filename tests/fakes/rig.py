@@ -20,9 +20,11 @@ from desktop_host.engine.inbox import Inbox
 from desktop_host.engine.parts import Parts
 from desktop_host.engine.reviewer import HostReviewer
 from desktop_host.engine.sessions import Sessions
+from desktop_host.engine.spending import Spending
 from tests.fakes.list_model import FixedModels, ListModel
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_history import MemoryHistory, MemoryLedger, World
+from tests.fakes.memory_purses import MemoryPurses
 from tests.fakes.memory_vault import MemoryVault
 from tests.fakes.tool_source import FunctionTools
 
@@ -81,9 +83,12 @@ class Rig:
 
         self.inbox = Inbox(emit, headless)
         gate = Gate(self.inbox, self.ledger, self.settings.current, self.tools.is_trusted)
+        self.purses = MemoryPurses()
+        spending = Spending(self.models, self.settings, self.clock, self.purses)
         parts = Parts(
-            self.history, self.ledger, self.models, self.tools, self.settings, self.inbox, gate, self.bus, self.clock
-        )
+            self.history, self.ledger, self.models, self.tools, self.settings, self.inbox, gate, self.bus, self.clock,
+            spending,
+        )  # fmt: skip
         self.sessions = Sessions(parts)
         sessions.append(self.sessions)
         self.policy = SamplingPolicy()
@@ -94,7 +99,8 @@ class Rig:
             context=self.sessions.context,
             emit=emit,
             policy=lambda _alias: self.policy,
-            default_model=lambda: "list",
+            settings=self.settings.current,
+            spending=spending,
         )
 
         async def doctor() -> tuple[Any, ...]:
