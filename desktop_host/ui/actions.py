@@ -50,6 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("go.first_run", "", "info", "ready"),
     Command("view.palette", "Ctrl+K", "search"),
     Command("view.sidebar", "Ctrl+B", "sidebar"),
+    Command("view.inspector", "Ctrl+Shift+I", "trace", "ready"),
     Command("view.light", "", "eye", "ready"),
     Command("view.dark", "", "eye", "ready"),
     Command("view.high_contrast", "", "eye", "ready"),

@@ -43,6 +43,7 @@ QFrame[role="well"] {{ background: {c.sunken}; border: 1px solid {c.border}; bor
 QFrame[role="toast"] {{ background: {c.raised}; border: 1px solid {c.border_strong}; border-radius: {r}px; }}
 QFrame[role="line"] {{ background: {c.border}; border: none; max-height: 1px; min-height: 1px; }}
 QWidget[role="sidebar"] {{ background: {c.sidebar}; }}
+QWidget[role="aside"] {{ background: {c.window}; }}
 QFrame[role="sidebar"] {{ background: {c.sidebar}; border: none; border-right: 1px solid {c.border}; }}
 
 QPushButton, QToolButton {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.border_strong};

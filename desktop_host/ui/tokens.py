@@ -45,6 +45,8 @@ TEXT_WIDTH = 760
 SIDEBAR = 264
 """Width of the sidebar, pixels at 100 %."""
 SIDEBAR_FOLDED = 56
+ASIDE = 380
+"""Least width of the panel right of the centre, pixels at 100 %."""
 ROOM_FOR_CENTRE = 420
 """Below this (pixels at 100 %) beside it, the sidebar folds by itself."""
 

@@ -59,6 +59,8 @@ class ShellServers:
         self.rows: dict[str, tuple[ServerConfig, ServerStatus]] = {}
         self.calls: list[tuple[str, str, FrozenDict]] = []
         self.added_secrets: dict[str, str] = {}
+        self.frames: dict[str, list[WireFrame]] = {}
+        self.resent: list[tuple[str, str, FrozenDict]] = []
 
     def configs(self) -> tuple[ServerConfig, ...]:
         return tuple(c for c, _ in self.rows.values())
@@ -178,6 +180,19 @@ class ShellServers:
         )
 
     def trace(self, name: str) -> tuple[WireFrame, ...]:
+        if name not in self.frames:
+            self.frames[name] = list(self._wire())
+        return tuple(self.frames[name])
+
+    async def resend(self, name: str, method: str, params: FrozenDict) -> FrozenDict:
+        self.resent.append((name, method, params))
+        number, t = 100 + len(self.resent), time.time()
+        request = freeze({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        answer = freeze({"jsonrpc": "2.0", "id": number, "result": {"content": []}})
+        self.frames[name] += [WireFrame(t, "out", request), WireFrame(t + 0.02, "in", answer)]
+        return answer
+
+    def _wire(self) -> tuple[WireFrame, ...]:
         t = time.time()
         frames = (
             (t - 3, "out", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),

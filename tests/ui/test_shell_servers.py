@@ -11,14 +11,14 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from desktop_host.core.servers import Http, LogLine, Protocol, ServerConfig, ServerState, Stdio, WireFrame
+from desktop_host.core.servers import Http, LogLine, Protocol, ServerConfig, ServerState, Stdio
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.ui.widgets.forms import Pairs
 from desktop_host.ui.widgets.pieces import CodeBox
 from desktop_host.ui.widgets.server_detail import ServerDetail
 from desktop_host.ui.widgets.server_form import ServerSettings
 from desktop_host.ui.widgets.server_lists import PromptsTab, ResourcesTab
-from desktop_host.ui.widgets.server_logs import LogsTab, TraceTab, log_text, paired
+from desktop_host.ui.widgets.server_logs import LogsView, log_text
 from desktop_host.ui.widgets.server_overview import FailureCard
 from desktop_host.ui.widgets.server_tools import ToolsTab, TryIt, sample_arguments
 from desktop_host.ui.widgets.server_words import duration, size
@@ -280,7 +280,7 @@ def test_lists_of_a_server_that_is_not_running_offer_to_start_it(make: Make) -> 
 def test_logs_are_filtered_by_source_and_text(make: Make) -> None:
     shell = make(FILES)
     tab = detail(shell, "files").show_tab("logs")
-    assert isinstance(tab, LogsTab)
+    assert isinstance(tab, LogsView)
     shell.until(lambda: "listening on stdio" in tab.text.toPlainText())
     tab.filter.setText("slow")
     assert tab.text.toPlainText().count("\n") == 0
@@ -288,29 +288,6 @@ def test_logs_are_filtered_by_source_and_text(make: Make) -> None:
     tab.source.setCurrentIndex(tab.source.findData("message"))
     assert "index ready" in tab.text.toPlainText()
     assert "listening" not in tab.text.toPlainText()
-
-
-def test_the_trace_pairs_requests_with_their_answers(make: Make) -> None:
-    shell = make(FILES)
-    tab = detail(shell, "files").show_tab("trace")
-    assert isinstance(tab, TraceTab)
-    shell.until(lambda: tab.tree.topLevelItemCount() == 3)
-    tab.tree.setCurrentItem(tab.tree.topLevelItem(1))
-    assert "no such file" in tab.text.toPlainText()
-
-
-def test_ids_of_both_directions_are_kept_apart() -> None:
-    frames = [
-        WireFrame(1.0, "out", freeze({"id": 1, "method": "tools/call"})),
-        WireFrame(1.1, "in", freeze({"id": 1, "method": "sampling/createMessage"})),
-        WireFrame(1.3, "out", freeze({"id": 1, "result": {"model": "m"}})),
-        WireFrame(1.5, "in", freeze({"id": 1, "result": {}})),
-        WireFrame(1.6, "in", freeze({"id": 7, "result": {}})),
-    ]
-    got = paired(frames)
-    assert [(x.method, x.outward, x.state, x.ms and round(x.ms)) for x in got] == [
-        ("tools/call", True, "ok", 500), ("sampling/createMessage", False, "ok", 200), ("?", False, "waiting", None),
-    ]  # fmt: skip
 
 
 def test_log_lines_are_found_whatever_their_case() -> None:

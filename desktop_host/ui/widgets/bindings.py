@@ -44,6 +44,7 @@ def bind_commands(w: Workspace) -> None:
         "go.permissions": lambda: w.show_settings("permissions"),
         "go.first_run": w.show_first_run,
         "view.palette": lambda: w.window.palette_.open(palette_entries(w)),
+        "view.inspector": w.inspector.toggle,
         "view.larger": lambda: scale(SCALE_STEP),
         "view.smaller": lambda: scale(-SCALE_STEP),
         "view.normal": lambda: settings.set("general.font_scale", 100),

@@ -12,11 +12,12 @@ from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import set_icon
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.inspector_trace import TraceView
 from desktop_host.ui.widgets.page import Centred
 from desktop_host.ui.widgets.pieces import Elided, button, icon_button, pill, row, set_pill
 from desktop_host.ui.widgets.server_form import ServerSettings
 from desktop_host.ui.widgets.server_lists import PromptsTab, ResourcesTab
-from desktop_host.ui.widgets.server_logs import LogsTab, TraceTab
+from desktop_host.ui.widgets.server_logs import LogsView
 from desktop_host.ui.widgets.server_overview import Overview
 from desktop_host.ui.widgets.server_tools import ToolsTab
 from desktop_host.ui.widgets.server_words import TONES, state_text
@@ -95,8 +96,8 @@ class ServerDetail(Centred):
             "tools": lambda: ToolsTab(bridge, servers, name),
             "resources": lambda: ResourcesTab(bridge, servers, name),
             "prompts": lambda: PromptsTab(bridge, servers, name),
-            "logs": lambda: LogsTab(bridge, name),
-            "trace": lambda: TraceTab(bridge, name),
+            "logs": lambda: LogsView(bridge, lambda: (name,)),
+            "trace": lambda: TraceView(bridge, lambda: (name,)),
             "settings": lambda: ServerSettings(servers, name),
         }
         return makers[tab]()

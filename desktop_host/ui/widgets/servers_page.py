@@ -150,13 +150,15 @@ class ServersPage(QStackedWidget):
         self.setCurrentWidget(self._list)
         self._drop_others()
 
-    def show_server(self, name: str) -> None:
-        """One server's page."""
+    def show_server(self, name: str, tab: str = "") -> None:
+        """One server's page, maybe at one of its tabs."""
         if self._servers.status(name) is None:
             self.show_list()
             return
         if self.detail is not None and self.detail.name == name:
             self.setCurrentWidget(self.detail)
+            if tab:
+                self.detail.show_tab(tab)
             return
         made = ServerDetail(self._bridge, self._servers, name)
         made.back.connect(self.show_list)
@@ -165,6 +167,8 @@ class ServersPage(QStackedWidget):
         self.setCurrentWidget(made)
         self._drop_others(keep=made)
         self.detail = made
+        if tab:
+            made.show_tab(tab)
 
     def show_add(self, text: str = "") -> None:
         """The page that takes a pasted server."""

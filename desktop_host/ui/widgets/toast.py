@@ -26,11 +26,15 @@ class Toasts(QWidget):
         super().__init__(parent)
         self._column = column(self, space=Space.S)
         self._over = over
-        self.lift = Space.XL
-        """Distance from the lower edge, pixels at 100 %: a composer there must stay free."""
+        self._clear_of: Callable[[], int] = lambda: Space.XL
         over.installEventFilter(self)
         theme.changed.connect(self._place)
         self.hide()
+
+    def keep_clear(self, height: Callable[[], int]) -> None:
+        """Say how many pixels at the lower edge must stay free (a composer); asked whenever notices are placed."""
+        self._clear_of = height
+        self._place()
 
     def say(self, text: str, icon: str = "info", action: tuple[str, Callable[[], object]] | None = None) -> None:
         """Show a notice."""
@@ -104,5 +108,5 @@ class Toasts(QWidget):
         heights = [layout.totalHeightForWidth(self.width()) for layout in inner if layout is not None]
         self.resize(self.width(), sum(heights) + Space.S * (len(heights) - 1))
         room = self._over.geometry()
-        self.move(room.center().x() - self.width() // 2, room.bottom() - self.height() - theme.px(self.lift))
+        self.move(room.center().x() - self.width() // 2, room.bottom() - self.height() - self._clear_of())
         self.raise_()

@@ -14,7 +14,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPainter
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from desktop_host.ui.tokens import COLORS, ROOM_FOR_CENTRE, SIDEBAR, SIDEBAR_FOLDED, Scheme
+from desktop_host.ui.tokens import ASIDE, COLORS, ROOM_FOR_CENTRE, SIDEBAR, SIDEBAR_FOLDED, Scheme
 from desktop_host.ui.window_state import WindowState
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class MainWindow(QMainWindow):
         """Make the frame (anew) in the current language."""
         from PySide6.QtCore import Qt
         from PySide6.QtGui import QIcon
-        from PySide6.QtWidgets import QHBoxLayout, QStackedWidget
+        from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedWidget
 
         from desktop_host.core.places import shipped
         from desktop_host.i18n import tr
@@ -79,8 +79,13 @@ class MainWindow(QMainWindow):
         starting = label(tr("window.starting"), "muted")
         starting.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.stack.addWidget(starting)
+        self._split = QSplitter(Qt.Orientation.Horizontal)
+        self._split.setChildrenCollapsible(False)
+        self._split.setHandleWidth(1)
+        self._split.addWidget(self.stack)
+        self._aside: QWidget | None = None
         layout.addWidget(self.sidebar)
-        layout.addWidget(self.stack, 1)
+        layout.addWidget(self._split, 1)
         old = self.takeCentralWidget()
         self.setCentralWidget(middle)
         if old is not None:
@@ -106,6 +111,19 @@ class MainWindow(QMainWindow):
         if self.stack.indexOf(widget) < 0:
             self.stack.addWidget(widget)
         self.stack.setCurrentWidget(widget)
+
+    def put_aside(self, widget: QWidget | None) -> None:
+        """Show a panel right of the centre, or (None) hide it. Where both have no room, the panel has it all."""
+        if self._aside is not None and self._aside is not widget:
+            self._aside.hide()
+        if widget is not None and self._split.indexOf(widget) < 0:
+            self._split.addWidget(widget)
+            self._split.setStretchFactor(0, 1)
+            self._split.setStretchFactor(1, 0)
+        self._aside = widget
+        if widget is not None:
+            widget.show()
+        self._fit_aside()
 
     def come_forward(self) -> None:
         """Raise the window, however it was hidden."""
@@ -137,6 +155,7 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         if self.built:
             self._fit_sidebar()
+            self._fit_aside()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -174,6 +193,19 @@ class MainWindow(QMainWindow):
         wanted = self._folded(theme.scale)
         if wanted != self.sidebar.folded:
             self.sidebar.fold(wanted)
+
+    def _fit_aside(self) -> None:
+        if self._aside is None:
+            self.stack.show()
+            return
+        from desktop_host.ui.theme import theme
+
+        wide, room = theme.px(ASIDE), self.width() - self.sidebar.width()
+        crowded = room < wide + theme.px(ROOM_FOR_CENTRE)
+        if self.stack.isVisibleTo(self._split) == crowded:
+            self.stack.setVisible(not crowded)
+        if not crowded and self._aside.width() < wide:
+            self._split.setSizes([room - wide, wide])
 
     def _paint_grounds(self) -> None:
         """What the frame looks like while its parts are made."""

@@ -21,15 +21,12 @@ from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
 from desktop_host.ui.widgets.bindings import bind_commands
 from desktop_host.ui.widgets.chat import ChatPage
 from desktop_host.ui.widgets.first_run import FirstRun
+from desktop_host.ui.widgets.inspector_place import InspectorPlace
 from desktop_host.ui.widgets.page import Empty, told
 from desktop_host.ui.widgets.servers_page import ServersPage
 from desktop_host.ui.widgets.session_acts import SessionActs
 from desktop_host.ui.widgets.settings_page import SettingsPage
 from desktop_host.ui.widgets.window import MainWindow
-
-COMPOSER = 116
-"""Height of the chat's composer, pixels at 100 %: notices stay above it."""
-
 
 class Workspace(QObject):
     """Fills a window with a profile.
@@ -60,6 +57,7 @@ class Workspace(QObject):
         """The conversation that is shown; empty: a new one."""
         self.page = "chats"
         self._pages: dict[str, QWidget] = {}
+        self.inspector = InspectorPlace(self)
         self._greeted = False
         self._open_error: HostError | None = None
         bind_commands(self)
@@ -116,10 +114,10 @@ class Workspace(QObject):
             self._pages["settings"] = found
         return found
 
-    def show_servers(self, name: str = "") -> None:
-        """The list of servers, or one of them."""
+    def show_servers(self, name: str = "", tab: str = "") -> None:
+        """The list of servers, or one of them, maybe at a tab of its page."""
         self._go("servers", self.servers_page)
-        self.servers_page.show_list() if not name else self.servers_page.show_server(name)
+        self.servers_page.show_list() if not name else self.servers_page.show_server(name, tab)
 
     def add_server(self, text: str = "") -> None:
         """The page that takes a pasted server."""
@@ -200,10 +198,18 @@ class Workspace(QObject):
     def _go(self, name: str, page: QWidget) -> None:
         self.page = name
         self.window.show_widget(page)
-        self.window.toasts.lift = COMPOSER if name == "chats" else Space.XL
+        self.inspector.place()
+        self.window.toasts.keep_clear(self._foot)
         if name != "chats":
             page.setFocus(Qt.FocusReason.OtherFocusReason)
         self.window.sidebar.show_page(name)
+
+    def _foot(self) -> int:
+        """Pixels at the lower edge that notices leave free: the composer's."""
+        if self.page != "chats":
+            return Space.XL
+        chat, composer = self.chat, self.chat.composer
+        return chat.height() - composer.mapTo(chat, composer.rect().topLeft()).y() + Space.S
 
     def _session_changed(self, session: str) -> None:
         if session != self.session:
