@@ -182,6 +182,10 @@ def ask_fields(ask: asks.Ask) -> dict[str, Any]:
     return out
 
 
+def _pin(pin: skills.SkillPin) -> dict[str, Any]:
+    return {"name": pin.name, "version": pin.version, "digest": pin.digest, "reason": pin.reason}
+
+
 _RENAMED = {"from_ref": "from", "to_ref": "to"}
 _OWN: dict[type, Callable[[Any], dict[str, Any]]] = {
     events.UserSaid: lambda e: {
@@ -192,8 +196,9 @@ _OWN: dict[type, Callable[[Any], dict[str, Any]]] = {
         name: True for name in ("partial", "cached") if getattr(e, name)
     },
     events.SkillsChosen: lambda e: {
-        "skills": [{"name": s.name, "version": s.version, "digest": s.digest, "reason": s.reason} for s in e.skills]
+        "skills": [_pin(s) for s in e.skills], "suggested": list(e.suggested),
     },
+    events.SkillPinned: lambda e: _pin(e.pin),
     events.ToolSettled: lambda e: {
         "call_id": e.call_id, "outcome": e.outcome.value, "content": [block_to_mcp(b) for b in e.content],
         "structured": thaw(e.structured), "duration_ms": round(e.duration_ms, 1),

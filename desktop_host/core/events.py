@@ -21,14 +21,16 @@ from desktop_host.core.events_model import (
 from desktop_host.core.messages import ContentBlock, Message, Outcome
 from desktop_host.core.permissions import Effect
 from desktop_host.core.servers import ServerStatus
+from desktop_host.core.session_events import Branched, FeedbackGiven
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
+from desktop_host.core.skill_events import SkillPinned
 from desktop_host.core.skills import SkillPin
 from desktop_host.core.values import EMPTY, FrozenDict, Json
 
 __all__ = [
-    "AskRaised", "AskSettled", "AssistantSaid", "Attachment", "Compacted", "CompactionUndone", "Event",
-    "LibraryChanged", "Notice", "RetryScheduled", "RouteChanged", "ServerChanged", "SessionOpened",
-    "SessionRenamed", "SkillsChosen", "Stamped", "StateChanged", "ThinkingStreamed", "TokenDelta",
+    "AskRaised", "AskSettled", "AssistantSaid", "Attachment", "Branched", "Compacted", "CompactionUndone", "Event",
+    "FeedbackGiven", "LibraryChanged", "Notice", "RetryScheduled", "RouteChanged", "ServerChanged", "SessionOpened",
+    "SessionRenamed", "SkillPinned", "SkillsChosen", "Stamped", "StateChanged", "ThinkingStreamed", "TokenDelta",
     "ToolProgress", "ToolRequested", "ToolSettled", "ToolStarted", "ToolsChanged", "TurnEnded", "TurnStarted",
     "UsageRecorded", "UserSaid", "subject",
 ]  # fmt: skip
@@ -92,6 +94,8 @@ class SkillsChosen(Kept):
     skills: tuple[SkillPin, ...] = ()
     text: str = ""
     """What was appended to the user's message, so that a replay sends the same bytes."""
+    suggested: tuple[str, ...] = ()
+    """Skills to offer to the person; not used by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +250,7 @@ Event: TypeAlias = (
     SessionOpened | SessionRenamed | UserSaid | TurnStarted | SkillsChosen | TokenDelta | ThinkingStreamed
     | AssistantSaid | ToolRequested | ToolStarted | ToolProgress | ToolSettled | AskRaised | AskSettled
     | RouteChanged | UsageRecorded | RetryScheduled | Compacted | CompactionUndone | Notice | ToolsChanged | TurnEnded
-    | StateChanged | ServerChanged | LibraryChanged
+    | StateChanged | ServerChanged | LibraryChanged | SkillPinned | Branched | FeedbackGiven
 )  # fmt: skip
 
 

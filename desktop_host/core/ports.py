@@ -19,7 +19,7 @@ from desktop_host.core.exchange import (
 from desktop_host.core.models import ModelEvent, ModelRequest
 from desktop_host.core.permissions import Rule, Verdict
 from desktop_host.core.sessions import SessionOptions, SessionRow
-from desktop_host.core.skills import SkillPlan
+from desktop_host.core.skills import SkillPin, SkillPlan
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict
 
@@ -97,9 +97,39 @@ class Reviewer(Protocol):
 class SkillSource(Protocol):
     """Which skills a message wakes."""
 
-    async def plan(self, session: str, text: str, wanted: tuple[str, ...] | None) -> SkillPlan: ...
-    def catalogue(self, session: str) -> str:
-        """The part of the system text that lists the skills; empty where there are none."""
+    async def plan(
+        self, session: str, text: str, wanted: tuple[str, ...] | None, roots: tuple[str, ...] = ()
+    ) -> SkillPlan:
+        """Choose for one message and pin what is chosen. `wanted`: None for all, () for none, else only these.
+
+        Raises:
+            UserFault: `not_found`, a skill of `wanted` is not there.
+        """
+        ...
+
+    async def catalogue(
+        self,
+        session: str,
+        wanted: tuple[str, ...] | None = None,
+        roots: tuple[str, ...] = (),
+        window: int | None = None,
+    ) -> str:
+        """The part of the system text that lists the skills; empty where there are none.
+
+        `window` is the model's context in tokens, of which the list takes a small share.
+        """
+        ...
+
+    def rules(self, session: str) -> tuple[Rule, ...]:
+        """What a person granted to the skills that are active in the running turn."""
+        ...
+
+    async def pin(self, session: str, name: str, version: str | None) -> SkillPin:
+        """Give a session a version of a skill (None: what a new session would get) from its next message on.
+
+        Raises:
+            UserFault: `not_found`, `bad_skill`.
+        """
         ...
 
 
@@ -121,8 +151,8 @@ class History(Protocol):
 
     async def options(self, session: str) -> SessionOptions: ...
     async def set_options(self, session: str, options: SessionOptions) -> None: ...
-    async def append(self, events: Sequence[Stamped]) -> None:
-        """Write events in one transaction.
+    async def append(self, events: Sequence[Stamped], *, copied: bool = False) -> None:
+        """Write events in one transaction. `copied`: they happened in another session and were counted there.
 
         Raises:
             KnownFault: `disk_full` or `database_error`.

@@ -45,6 +45,8 @@ class AssistantEntry:
     output_tokens: int = 0
     cost_usd: float | None = None
     """Of the request behind this reply; None: unknown, or nothing was asked."""
+    good: bool | None = None
+    """What the person thinks of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,15 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
             return replace(t, state=state, queued=queued)
         case ev.TurnEnded() as e:
             return _turn_ended(t, s, e)
+        case ev.SkillPinned(pin=pin):
+            params = FrozenDict({"skill": pin.name, "version": pin.version})
+            return _put(t, NoticeEntry(f"notice:{s.seq}", turn, "skill_pinned", params))
+        case ev.Branched() as e:
+            params = FrozenDict({"source": e.source, "before_turn": e.before_turn})
+            return _put(t, NoticeEntry(f"branched:{s.seq}", turn, "branched", params))
+        case ev.FeedbackGiven() as e:
+            told = next((x for x in reversed(t.entries) if x.turn == e.turn and isinstance(x, AssistantEntry)), None)
+            return _put(t, replace(told, good=e.good)) if told else t
         case ev.ServerChanged() | ev.LibraryChanged():
             return t
 

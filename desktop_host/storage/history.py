@@ -117,15 +117,15 @@ class JournalHistory:
         return await self._database.read(find)
 
     # ---- the journal
-    async def append(self, events: Sequence[Stamped]) -> None:
-        """Write events in one transaction; usage and counts are kept with them.
+    async def append(self, events: Sequence[Stamped], *, copied: bool = False) -> None:
+        """Write events in one transaction; usage and counts are kept with them (not of `copied` ones).
 
         Raises:
             KnownFault: `disk_full` or `database_error`.
             UserFault: `not_found`; `session_busy`, another process has the session or has written to it.
         """
         if events:
-            await self._database.write(lambda db: self._journal.append(db, events))
+            await self._database.write(lambda db: self._journal.append(db, events, copied=copied))
 
     async def read(self, session: str, after: int = 0, limit: int | None = None) -> tuple[Stamped, ...]:
         """Events after a seq, oldest first.

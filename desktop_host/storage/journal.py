@@ -52,8 +52,8 @@ class Journal:
         self._leases = leases
         self._now = now
 
-    def append(self, db: sqlite3.Connection, events: Sequence[Stamped]) -> None:
-        """Write events and what follows from them."""
+    def append(self, db: sqlite3.Connection, events: Sequence[Stamped], *, copied: bool = False) -> None:
+        """Write events and what follows from them; usage was counted already where they are `copied`."""
         for session, group in groupby(events, key=lambda s: s.session):
             owner, last = one(db, session, "SELECT id, last_seq FROM sessions WHERE session = ?")
             self._leases.guard(db, owner, session, self._now())
@@ -65,13 +65,13 @@ class Journal:
                         reason="journal_moved",
                     )  # fmt: skip
                 last = stamped.seq
-                messages += self._append_one(db, owner, stamped)
+                messages += self._append_one(db, owner, stamped, copied)
             db.execute(
                 "UPDATE sessions SET messages = messages + ?, last_seq = ?, updated = ? WHERE id = ?",
                 (messages, last, stamped.t, owner),
             )
 
-    def _append_one(self, db: sqlite3.Connection, owner: int, stamped: Stamped) -> int:
+    def _append_one(self, db: sqlite3.Connection, owner: int, stamped: Stamped, copied: bool) -> int:
         """Write one event; returns by how many messages the conversation grew."""
         event = stamped.event
         value, big = blob.split(encode(event))
@@ -82,7 +82,8 @@ class Journal:
             (owner, stamped.seq, stamped.t, stamped.turn, event.type, body, dump(parts) if parts else None),
         )
         self._blobs.use(db, owner, {*(str(part[1]) for part in parts), *self._blobs.mentioned(db, body)})
-        ledger.record(db, owner, stamped)
+        if not copied:
+            ledger.record(db, owner, stamped)
         match event:
             case UserSaid(text=text):
                 search.index(db, row.lastrowid or 0, owner, text)

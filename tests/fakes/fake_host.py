@@ -19,12 +19,15 @@ from desktop_host.core.messages import Outcome, Text, assistant
 from desktop_host.core.models import ModelEntry
 from desktop_host.core.permissions import Rule
 from desktop_host.core.servers import ServerConfig, ServerState, ServerStatus
+from desktop_host.core.session_events import QueuedMessage
 from desktop_host.core.sessions import SessionOptions, SessionRow, SessionState, TurnStatus, TurnStop
 from desktop_host.core.settings import Settings, put
+from desktop_host.core.skills import SkillPin
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.transcript import Transcript, fold
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine.host import Host, HostSpec, Reader, Ticket, TurnResult, UserInput
+from tests.fakes.skill_library import SkillLibrary
 
 Script = Callable[["FakeHost", str, str], Awaitable[None]]
 """What happens in a turn: `(host, session, text)`. Started events are published; the end follows by itself."""
@@ -135,6 +138,7 @@ class FakeHost(Host):
         self.servers: Any = FakeServers()
         self.settings: Any = FakeSettings()
         self.history: Any = FakeHistory(self)
+        self.library = SkillLibrary(self)
         self.transcripts: dict[str, Transcript] = {}
         self.journal: dict[str, list[ev.Stamped]] = {}
         self.options: dict[str, SessionOptions] = {}
@@ -173,6 +177,15 @@ class FakeHost(Host):
         if session not in self.transcripts:
             raise UserFault("not_found", f"no session {session}", thing=session)
         return self.transcripts[session]
+
+    @property
+    def skills(self) -> SkillLibrary:
+        return self.library
+
+    async def pin_skill(self, session: str, name: str, version: str | None) -> SkillPin:
+        pin = self.library.pin(session, name, version)
+        self.publish(session, ev.SkillPinned(pin))
+        return pin
 
     async def apply_tools(self, session: str) -> None:
         self.applied.append(session)
@@ -235,6 +248,54 @@ class FakeHost(Host):
         ticket = Ticket(session, asyncio.get_running_loop().create_future())
         self._begin(session, UserInput("(resumed)"), ticket, resumed=True)
         return ticket
+
+    # ---- branches and what waits
+
+    async def branch(self, session: str, before_turn: int | None = None) -> str:
+        if session not in self.transcripts:
+            raise UserFault("not_found", f"no session {session}", thing=session)
+        made = await self.new_session(self.options.get(session, SessionOptions()))
+        kept = [s for s in self.journal[session] if before_turn is None or s.turn < before_turn]
+        for stamped in kept:
+            self.publish(made, stamped.event, stamped.turn)
+        self.publish(made, ev.Branched(session, before_turn or 99), max((s.turn for s in kept), default=0))
+        return made
+
+    async def edit_and_resend(self, session: str, turn: int, said: UserInput) -> str:
+        made = await self.branch(session, turn)
+        await self.submit(made, said)
+        return made
+
+    async def regenerate(self, session: str, turn: int | None = None) -> str:
+        asked = [s for s in self.journal[session] if isinstance(s.event, ev.UserSaid)]
+        last = asked[-1] if turn is None else next(s for s in asked if s.turn == turn)
+        assert isinstance(last.event, ev.UserSaid)
+        return await self.edit_and_resend(session, last.turn, UserInput(last.event.text))
+
+    async def give_feedback(self, session: str, turn: int, good: bool | None, note: str = "") -> None:
+        self.publish(session, ev.FeedbackGiven(turn, good, note), turn)
+
+    async def undo_compaction(self, session: str) -> bool:
+        seqs = [s.seq for s in self.journal[session] if isinstance(s.event, ev.Compacted)]
+        self.publish(session, ev.CompactionUndone(seqs[-1]))
+        return True
+
+    async def queued(self, session: str) -> tuple[QueuedMessage, ...]:
+        return tuple(QueuedMessage(str(id(t)), s.text, len(s.files)) for s, t in self.queues.get(session, []))
+
+    async def cancel_queued(self, session: str, message: str) -> bool:
+        queue = self.queues.get(session, [])
+        queue[:] = [one for one in queue if str(id(one[1])) != message]
+        self._state(session, SessionState.RUNNING)
+        return True
+
+    async def move_queued(self, session: str, message: str, to: int) -> bool:
+        queue = self.queues.get(session, [])
+        one = next(q for q in queue if str(id(q[1])) == message)
+        queue.remove(one)
+        queue.insert(to, one)
+        self._state(session, SessionState.RUNNING)
+        return True
 
     async def put_ask(self, session: str, ask: Ask) -> Answer:
         """Raise an ask and wait for its answer."""

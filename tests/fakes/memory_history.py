@@ -93,7 +93,7 @@ class MemoryHistory:
     async def set_options(self, session: str, options: SessionOptions) -> None:
         self._kept(session).options = options
 
-    async def append(self, events: Sequence[Stamped]) -> None:
+    async def append(self, events: Sequence[Stamped], *, copied: bool = False) -> None:
         if self.fault:
             raise self.fault
         last: dict[str, int] = {}
@@ -117,9 +117,9 @@ class MemoryHistory:
                     row = replace(row, last_turn=TurnStatus.OPEN)
                 case TurnEnded(status=status):
                     row = replace(row, last_turn=status)
-                case UsageRecorded():
+                case UsageRecorded() if not copied:
                     self.world.usage.append((time.strftime("%Y-%m-%d", time.localtime(s.t)), s.session, event))
-                case ToolSettled():
+                case ToolSettled() if not copied:
                     for e in kept.events:
                         if isinstance(e.event, ToolRequested) and e.event.call_id == event.call_id:
                             self.world.calls.append((e.event.server, event))
