@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from desktop_host import i18n
-from desktop_host.app.run import opener
 from desktop_host.core.errors import HostError, KnownFault
 from desktop_host.core.events import Stamped, ToolRequested, ToolSettled, TurnEnded
 from desktop_host.core.messages import Outcome, Text
@@ -25,7 +24,7 @@ from desktop_host.core.models import ModelProgress
 from desktop_host.core.permissions import Effect, Rule
 from desktop_host.core.places import shipped
 from desktop_host.core.sessions import SessionOptions, TurnStatus
-from desktop_host.engine.host import HeadlessPolicy, HostSpec, UserInput
+from desktop_host.engine.host import HeadlessPolicy, HostSpec, Opener, UserInput
 from desktop_host.i18n import tr
 
 LIMIT_S = 600.0
@@ -162,7 +161,7 @@ def _save(image: Any, path: Path) -> bool:
     return bool(image.save(str(path)))
 
 
-def demo(ns: Namespace) -> int:
+def demo(ns: Namespace, opener: Opener) -> int:
     """Run the demo; returns the exit code.
 
     Raises:
@@ -177,7 +176,7 @@ def demo(ns: Namespace) -> int:
         config = Path(folder) / "servers.json"
         config.write_text(json.dumps(_servers()), "utf-8")
         spec = HostSpec(home, ns.profile, HeadlessPolicy(), (config,), with_profile_servers=False)
-        return _in_window(Demo(ns), spec, ns.lang)
+        return _in_window(Demo(ns), spec, opener, ns.lang)
 
 
 def _servers() -> dict[str, Any]:
@@ -187,7 +186,7 @@ def _servers() -> dict[str, Any]:
     return {"mcpServers": {"knowledge": {"command": sys.executable, "args": args}}}
 
 
-def _in_window(run: Demo, spec: HostSpec, lang: str | None) -> int:
+def _in_window(run: Demo, spec: HostSpec, opener: Opener, lang: str | None) -> int:
     import qasync
     from PySide6.QtWidgets import QApplication
 

@@ -80,4 +80,4 @@ def _profiles(home: str | None) -> ProfilesPort:
 def _demo(ns: Namespace) -> int:
     from desktop_host.app.demo import demo
 
-    return demo(ns)
+    return demo(ns, opener)
