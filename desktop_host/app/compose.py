@@ -72,7 +72,9 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
         secrets = await open_vault(profile.uuid, profile.path, passphrase=passphrase, seen=redactor.add)
         opened.push_async_callback(secrets.close)
         async with open_storage(profile.path) as storage:
-            models = Models(settings, secrets, clock, local=LocalModels(), scripted=ScriptedModel)
+            models = Models(
+                settings, secrets, clock, local=LocalModels(), scripted=ScriptedModel, answers=storage.answers
+            )
             bus = Bus()
             telling: set[asyncio.Task[None]] = set()
 
@@ -105,6 +107,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 clock,
                 extra=extra,
                 with_profile_servers=spec.with_profile_servers or not spec.mcp_config,
+                sign_in=lambda: settings.current().oauth.defaults(),
             )
             skills = await opened.enter_async_context(
                 open_skills(

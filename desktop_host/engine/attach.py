@@ -33,6 +33,7 @@ def user_said(
         said.text,
         (*(Attachment(f.name, f.mime_type, len(f.data)) for f in said.files), *attachments),
         (*(_block(f) for f in said.files), *blocks),
+        said.fresh,
     )
 
 

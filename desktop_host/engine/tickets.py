@@ -26,6 +26,8 @@ class UserInput:
     files: tuple[InputFile, ...] = ()
     resources: tuple[tuple[str, str], ...] = ()
     """Resources of servers, as (alias, URI); read when the message is sent."""
+    fresh: bool = False
+    """Ask again: no earlier answer may serve."""
 
 
 @dataclass(frozen=True, slots=True)

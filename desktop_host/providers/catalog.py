@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from desktop_host.core.admin import SecretStore, SettingsStore
+from desktop_host.core.budgets import Answers
 from desktop_host.core.errors import HostError
 from desktop_host.core.messages import user
 from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Purpose, Quote
@@ -19,6 +20,7 @@ from desktop_host.core.ports import ChatModel, Clock
 from desktop_host.core.routes import Considered, Needs, find
 from desktop_host.core.settings import Endpoint, Network
 from desktop_host.providers import known, listing
+from desktop_host.providers.cache import Cached
 from desktop_host.providers.clients import Connection
 from desktop_host.providers.keys import Keys
 from desktop_host.providers.listing import Row
@@ -52,6 +54,7 @@ class Models:
         scripted: Callable[[Path], ChatModel],
         environ: Mapping[str, str] | None = None,
         discover: Sequence[tuple[str, int]] = listing.DISCOVERED,
+        answers: Answers | None = None,
     ) -> None:
         """Open nothing yet.
 
@@ -63,6 +66,7 @@ class Models:
             scripted: makes the model of a `script:` REF.
             environ: where vendors' keys are looked for last; None: this process's own.
             discover: `(name, port)` of servers to look for on this machine.
+            answers: where answers are kept that may serve again; None: nowhere.
         """
         self._settings = settings
         self._keys = Keys(secrets, os.environ if environ is None else environ)
@@ -74,6 +78,7 @@ class Models:
         self._adapters: dict[tuple[_Place, str], WireModel] = {}
         self._lists: dict[tuple[str, str], list[Row]] = {}
         self._found: list[ModelEntry] = []
+        self._answers = answers
         self._past = Past()
         self._quotes = Quotes(self.entries, lambda: settings.current().prices, scripted)
         self._facts = RouteFacts(settings, self._quotes, self._usable, self._past.health, clock)
@@ -81,8 +86,12 @@ class Models:
     async def open(self, ref: str) -> ChatModel:
         route = find(self._settings.current().routes, ref)
         if route is None:
-            return await self._single(ref)
-        return Routed(route, self._single, self._facts.look, self._past, self._clock)
+            model = await self._single(ref)
+        else:
+            model = Routed(route, self._single, self._facts.look, self._past, self._clock)
+        if self._answers is None or ref.startswith("script:"):
+            return model
+        return Cached(model, ref, self._answers, lambda: self._settings.current().cache, self._clock)
 
     async def window(self, ref: str) -> int | None:
         return await self._facts.window(ref)
