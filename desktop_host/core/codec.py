@@ -166,9 +166,9 @@ def ask_fields(ask: asks.Ask) -> dict[str, Any]:
             out |= {"tool": ask.tool, "arguments": thaw(ask.arguments), "description": ask.description,
                     "trusted": ask.trusted, "changed": ask.changed}  # fmt: skip
         case asks.FillForm():
-            out |= {"message": ask.message, "schema": thaw(ask.schema)}
+            out |= {"message": ask.message, "schema": thaw(ask.schema), "round": ask.round}
         case asks.OpenUrl():
-            out |= {"message": ask.message, "url": ask.url}
+            out |= {"message": ask.message, "url": ask.url, "round": ask.round}
         case asks.ReviewSampling():
             request = ask.request
             out |= {

@@ -86,7 +86,7 @@ class UrlRequest:
 
 @dataclass(frozen=True, slots=True)
 class ElicitReply:
-    """The person's answer: `accept`, `decline` or `cancel`."""
+    """The person's answer: `accept`, `decline`, `cancel`, or `stop`: and ask nothing more during this call."""
 
     action: str
     content: FrozenDict | None = None

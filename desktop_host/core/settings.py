@@ -58,6 +58,8 @@ class Tools:
     parallel: int = _number(8, 1, 64)
     search_share: int = _number(5, 0, 100)
     """Percent of the context that definitions may take before a search stands in for them; 0: always all."""
+    roots: str = _lines("")
+    """Folders that servers are told of in chats without their own, separated by `;` or lines."""
     call_timeout_s: int = _number(120, 1, 86_400)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import uuid
 from collections import deque
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from desktop_host.core.asks import (
     Filled,
     FillForm,
     OpenUrl,
+    Refuse,
     ReviewReply,
     ReviewSampling,
 )
@@ -31,6 +34,7 @@ from desktop_host.engine.asking import answered, used
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.forms import completed
 from desktop_host.engine.inbox import Emit, Inbox
+from desktop_host.engine.rounds import Rounds
 from desktop_host.engine.spending import Need, Spending
 
 _STOP = {
@@ -68,6 +72,7 @@ class HostReviewer:
         spending: Spending,
     ) -> None:
         self._inbox = inbox
+        self._rounds = Rounds()
         self._models = models
         self._context = context
         self._emit = emit
@@ -80,21 +85,29 @@ class HostReviewer:
         self._requests: dict[str, int] = {}
 
     def roots(self, session: str | None) -> tuple[str, ...]:
-        """The folders of this session."""
+        """The folders of this session, else those of the profile."""
         context = self._context(session)
-        return context.options.roots if context else ()
+        own = context.options.roots if context else ()
+        listed = re.split(r"[;\n]", self._settings().tools.roots)
+        return own or tuple(os.path.abspath(os.path.expanduser(f.strip())) for f in listed if f.strip())
 
     async def elicit(self, origin: Origin, request: FormRequest | UrlRequest) -> ElicitReply:
         """Ask the person; values of a form are completed from its defaults and checked before they leave."""
-        ask_id = uuid.uuid4().hex
+        count = self._rounds.next(origin)
+        if count is None:
+            return ElicitReply("stop")
+        who = (uuid.uuid4().hex, origin.session, origin.call_id, origin.server, request.message)
         if isinstance(request, UrlRequest):
-            url = OpenUrl(ask_id, origin.session, origin.call_id, origin.server, request.message, request.url)
-            answer = await self._inbox.ask(url)
-            return ElicitReply("accept" if isinstance(answer, Allow) else _no(answer))
-        form = FillForm(ask_id, origin.session, origin.call_id, origin.server, request.message, request.schema)
-        answer = await self._inbox.ask(form)
-        if isinstance(answer, Filled):
-            return ElicitReply("accept", completed(answer.values, request.schema))
+            answer = await self._inbox.ask(OpenUrl(*who, request.url, round=count))
+            if isinstance(answer, Allow):
+                return ElicitReply("accept")
+        else:
+            answer = await self._inbox.ask(FillForm(*who, request.schema, round=count))
+            if isinstance(answer, Filled):
+                return ElicitReply("accept", completed(answer.values, request.schema))
+        if isinstance(answer, Refuse) and answer.stop:
+            self._rounds.stop(origin)
+            return ElicitReply("stop")
         return ElicitReply(_no(answer))
 
     async def sample(self, origin: Origin, request: SamplingRequest) -> SamplingReply:

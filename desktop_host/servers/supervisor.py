@@ -63,7 +63,9 @@ class Servers(ByHand, Signing):
         self._book = Book(folder / "servers.json", extra, with_profile_servers)
         self._pool = Pool(folder, secrets, reviewer, sink, clock, os.environ if environ is None else environ, sign_in)
         self._desk = Desk(self._pool)
-        self._roots: dict[str, tuple[str, ...]] = {}
+        self._reviewer = reviewer
+        self._roots: dict[str | None, tuple[str, ...]] = {}
+        """Folders by session; by None those of the profile, for the connections that sessions share."""
         self._live = False
         """Whether enabled servers were asked to run: then an added one starts as well."""
         self._starts: set[asyncio.Task[None]] = set()
@@ -78,6 +80,7 @@ class Servers(ByHand, Signing):
         """
         await self._book.load()
         await self._pool.open()
+        self._roots[None] = self._reviewer.roots(None)
 
     async def close(self) -> None:
         """Stop all servers, in parallel (about 5 s at most)."""
@@ -196,8 +199,12 @@ class Servers(ByHand, Signing):
         keepers = [self._pool.keeper(c, session) for c in self._wanted(aliases) if c.name not in self._held]
         running = [k.connection for k in keepers if k.connection is not None]
         await asyncio.gather(*(k.start() for k in keepers))
-        if before != roots:
-            await asyncio.gather(*(c.roots_changed() for c in running))
+        changed = running if before != roots else []
+        shared, self._roots[None] = self._roots.get(None, ()), self._reviewer.roots(None)
+        if shared != self._roots[None]:
+            every = (k for c in self._book.all() for k in self._pool.of_server(c.name) if k.session is None)
+            changed += [k.connection for k in every if k.connection is not None and k.connection not in changed]
+        await asyncio.gather(*(c.roots_changed() for c in changed))
 
     def session_tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
         """The tools that a session's servers now offer, sorted by alias and name."""
