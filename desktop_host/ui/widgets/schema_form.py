@@ -131,7 +131,9 @@ class _Row(QWidget):
                 self.widgets = (area,)
             case _:
                 line = QLineEdit("" if default is None else str(default))
-                if field.format == "date":
+                if field.format == "password":
+                    line.setEchoMode(QLineEdit.EchoMode.Password)
+                elif field.format == "date":
                     line.setPlaceholderText("2026-01-31")
                 elif field.format == "date-time":
                     line.setPlaceholderText("2026-01-31T09:30:00Z")
