@@ -88,7 +88,7 @@ async def run(
     loud = asyncio.Event()
     tasks = [asyncio.create_task(r.drain(loud)) for r in (out, err)]
     feeding = asyncio.create_task(_feed(process, stdin))
-    ended = asyncio.create_task(process.wait())
+    ended = asyncio.create_task(_exited(process))
     shouting = asyncio.create_task(loud.wait())
     try:
         done, _ = await asyncio.wait({ended, shouting}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -143,6 +143,15 @@ async def _feed(process: asyncio.subprocess.Process, text: str) -> None:
     process.stdin.close()
 
 
+async def _exited(process: asyncio.subprocess.Process) -> None:
+    """Wait for the script itself. asyncio's own wait also waits for the pipes, which its children may hold."""
+    if os.name == "posix" and process.returncode is None:
+        with contextlib.suppress(ChildProcessError):
+            await asyncio.to_thread(os.waitid, os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    else:
+        await process.wait()
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
     """End the process and its whole group; the group also where the script itself has ended."""
     if os.name == "posix":
@@ -154,4 +163,6 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        await process.wait()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE_S):
+            await process.wait()
