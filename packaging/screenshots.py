@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -31,11 +32,14 @@ from desktop_host.engine.host import Host, HostSpec
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
 from desktop_host.ui.widgets.server_detail import TABS
+from desktop_host.ui.widgets.skill_detail import TABS as SKILL_TABS
 from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.widgets.workspace import Workspace
 from desktop_host.ui.window_state import WindowState
 from tests.fakes.shell_host import ShellHost
+from tests.fakes.skill_library import parcels, stock
 
+PARCELS = (Path("/home/ada/Downloads/release-notes.zip"), Path("/home/ada/Downloads/photo.zip"))
 PASTE = """{"mcpServers": {"github": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"],
   "env": {"GITHUB_TOKEN": "ghp_example", "LOG_LEVEL": "info"}}}}"""
 
@@ -82,6 +86,8 @@ class Stage:
     def _furnish(self) -> None:
         host = self.host
         host.populate()
+        stock(host.library)
+        parcels(host.library, *PARCELS)
         host.models.weights.add("qwen2.5-coder-0.5b")
         endpoint = Endpoint("Ollama", "compat", "http://localhost:11434/v1", ("llama3.2",))
         host.settings.now = replace(host.settings.now, endpoints=(endpoint,))
@@ -157,9 +163,46 @@ def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
         "palette": (False, lambda w: w.window.commands.run("view.palette")),
         "toasts": (False, _toasts),
     }
+    found |= {f"skill-{name}": (False, partial(_skill, name)) for name in SKILL_TABS}
+    found |= {
+        "skills": (False, lambda w: w.skills.show()),
+        "skills-empty": (True, lambda w: w.skills.show()),
+        "skills-troubled": (False, _troubled),
+        "skills-test": (False, _try_sentence),
+        "skills-install": (False, lambda w: w.skills.install(PARCELS)),
+        "skills-places": (False, _places),
+    }
     found |= {f"server-{name}": (False, tab(name)) for name in TABS}
     found |= {f"first-run-{n + 1}": (True, step(n)) for n in range(3)}
     return found
+
+
+def _skill(tab: str, w: Workspace) -> None:
+    w.skills.show("travel-planner", tab)
+    detail = w.skills.page.detail
+    assert detail is not None
+    content = detail.show_tab(tab)
+    if tab == "triggers":
+        content.tester.put("帮我规划去成都的旅行")  # type: ignore[attr-defined]
+
+
+def _troubled(w: Workspace) -> None:
+    w.skills.show()
+    w.skills.page.list.filters["troubled"].click()
+
+
+def _try_sentence(w: Workspace) -> None:
+    w.skills.show()
+    page = w.skills.page.list
+    page.filters["all"].click()
+    page.test_button.click()
+    assert page.tester is not None
+    page.tester.put("Write a report on my trip")
+
+
+def _places(w: Workspace) -> None:
+    w.skills.page.show_places()
+    w.go("skills", w.skills.page)
 
 
 def _toasts(w: Workspace) -> None:

@@ -83,6 +83,12 @@ QPushButton[role="nav"]:checked, QPushButton[role="nav-folded"]:checked {{ backg
 QPushButton[role="nav"]:disabled, QPushButton[role="nav-folded"]:disabled {{ color: {c.faint};
   background: transparent; }}
 QPushButton[role="nav"]:focus, QPushButton[role="nav-folded"]:focus {{ border-color: {c.focus}; }}
+QPushButton[role="filter"] {{ background: transparent; border-color: {c.border}; border-radius: {px(14)}px;
+  color: {c.muted}; padding: {px(3)}px {m}px; }}
+QPushButton[role="filter"]:hover {{ background: {c.hover}; }}
+QPushButton[role="filter"]:checked {{ background: {c.accent_soft}; border-color: {c.accent}; color: {c.text}; }}
+QPushButton[role="filter"]:focus {{ border: 2px solid {c.focus}; padding: {px(2)}px {m - 1}px; }}
+QFrame[role="drop"] {{ background: {c.accent_soft}; border: 2px dashed {c.accent}; border-radius: {r}px; }}
 QToolButton::menu-indicator, QPushButton::menu-indicator {{ image: none; }}
 
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.base}; color: {c.text};
@@ -113,6 +119,14 @@ QCheckBox, QRadioButton {{ spacing: {s}px; background: transparent; border: 2px 
 QCheckBox:focus, QRadioButton:focus {{ border-color: {c.focus}; }}
 QCheckBox:disabled, QRadioButton:disabled {{ color: {c.faint}; }}
 
+QSlider {{ min-height: {px(24)}px; background: transparent; }}
+QSlider::groove:horizontal {{ height: {px(4)}px; background: {c.border_strong}; border-radius: {px(2)}px; }}
+QSlider::sub-page:horizontal {{ background: {c.accent}; border-radius: {px(2)}px; }}
+QSlider::sub-page:horizontal:disabled {{ background: {c.faint}; }}
+QSlider::handle:horizontal {{ width: {px(12)}px; height: {px(12)}px; margin: -{px(6)}px 0px; background: {c.accent};
+  border: 2px solid {c.raised}; border-radius: {px(8)}px; }}
+QSlider::handle:horizontal:focus {{ border-color: {c.text}; }}
+QSlider::handle:horizontal:disabled {{ background: {c.faint}; }}
 QListView, QTreeView, QTableView {{ background: {c.base}; border: 1px solid {c.border}; border-radius: {r}px;
   outline: none; }}
 QListView[role="plain"], QTreeView[role="plain"] {{ background: transparent; border: none; }}

@@ -39,6 +39,8 @@ def bind_commands(w: Workspace) -> None:
         "go.chats": w.back_to_chat,
         "go.servers": w.show_servers,
         "servers.add": w.add_server,
+        "go.skills": w.skills.show,
+        "skills.install": w.skills.install,
         "go.settings": w.show_settings,
         "go.models": w.show_models,
         "go.permissions": lambda: w.show_settings("permissions"),
@@ -69,4 +71,5 @@ def palette_entries(w: Workspace) -> tuple[Entry, ...]:
     entries += [
         Entry(s.name, "servers", partial(w.show_servers, s.name), tr("nav.servers")) for s in w.servers.statuses()
     ]
+    entries += [Entry(s.name, "skills", partial(w.skills.show, s.name), tr("nav.skills")) for s in w.skills.model.rows]
     return tuple(entries)

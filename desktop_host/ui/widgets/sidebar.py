@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from desktop_host.ui.widgets.session_list import SessionList
 
 SEARCH_MS = 180
-NAV = (("chats", "go.chats", "chat"), ("servers", "go.servers", "servers"), ("settings", "go.settings", "settings"))
+NAV = (
+    ("chats", "go.chats", "chat"),
+    ("servers", "go.servers", "servers"),
+    ("skills", "go.skills", "skills"),
+    ("settings", "go.settings", "settings"),
+)
 
 
 class Sidebar(QFrame):

@@ -26,7 +26,9 @@ from desktop_host.ui.widgets.page import Empty, told
 from desktop_host.ui.widgets.servers_page import ServersPage
 from desktop_host.ui.widgets.session_acts import SessionActs
 from desktop_host.ui.widgets.settings_page import SettingsPage
+from desktop_host.ui.widgets.skills_room import SkillsRoom
 from desktop_host.ui.widgets.window import MainWindow
+
 
 class Workspace(QObject):
     """Fills a window with a profile.
@@ -58,6 +60,7 @@ class Workspace(QObject):
         self.page = "chats"
         self._pages: dict[str, QWidget] = {}
         self.inspector = InspectorPlace(self)
+        self.skills = SkillsRoom(self)
         self._greeted = False
         self._open_error: HostError | None = None
         bind_commands(self)
@@ -80,7 +83,7 @@ class Workspace(QObject):
         if self.session != (session or "") or session is None:
             chat.open_session(session)
             self._session_changed(session or "")
-        self._go("chats", chat)
+        self.go("chats", chat)
         if text:
             chat.put_text(text)
         chat.focus_composer()
@@ -116,17 +119,17 @@ class Workspace(QObject):
 
     def show_servers(self, name: str = "", tab: str = "") -> None:
         """The list of servers, or one of them, maybe at a tab of its page."""
-        self._go("servers", self.servers_page)
+        self.go("servers", self.servers_page)
         self.servers_page.show_list() if not name else self.servers_page.show_server(name, tab)
 
     def add_server(self, text: str = "") -> None:
         """The page that takes a pasted server."""
-        self._go("servers", self.servers_page)
+        self.go("servers", self.servers_page)
         self.servers_page.show_add(text)
 
     def show_settings(self, tab: str = "general") -> None:
         """The settings: `general`, `models` or `permissions`."""
-        self._go("settings", self.settings_page)
+        self.go("settings", self.settings_page)
         self.settings_page.show_tab(tab)
 
     def show_models(self) -> None:
@@ -139,7 +142,7 @@ class Workspace(QObject):
         made = FirstRun(self.models, self.servers, self.settings)
         made.done.connect(self._first_run_done)
         self._pages["first_run"] = made
-        self._go("first_run", made)
+        self.go("first_run", made)
         if old is not None:
             self.window.stack.removeWidget(old)
             old.deleteLater()
@@ -164,7 +167,7 @@ class Workspace(QObject):
 
     def back_to_chat(self) -> None:
         """The conversation as it was left."""
-        self._go("chats", self.chat)
+        self.go("chats", self.chat)
         self.chat.focus_composer()
 
     # ---- what happens
@@ -189,13 +192,16 @@ class Workspace(QObject):
                     self.show_servers()
                 case "settings":
                     self.show_settings()
+                case "skills":
+                    self.skills.show()
                 case "first_run":
                     self.show_first_run()
                 case _:
                     self.chat.open_session(self.session or None)
-                    self._go("chats", self.chat)
+                    self.go("chats", self.chat)
 
-    def _go(self, name: str, page: QWidget) -> None:
+    def go(self, name: str, page: QWidget) -> None:
+        """Show a page; `name` is its entry at the left."""
         self.page = name
         self.window.show_widget(page)
         self.inspector.place()
