@@ -12,6 +12,7 @@ from typing import Any
 from desktop_host.cli.context import Run, Verb, read_text
 from desktop_host.cli.render import clipped
 from desktop_host.cli.server_add import add
+from desktop_host.cli.server_import import found, level, taken_over
 from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.core.servers import FailureReport, LogLine, ServerConfig, ServerState, ServerStatus, ServerTest
 from desktop_host.core.values import canonical, thaw
@@ -127,7 +128,10 @@ async def _list(run: Run) -> int:
 
 async def _remove(run: Run) -> int:
     config_of(run, run.ns.name)
-    await run.host.servers.remove(run.ns.name)
+    if any(bundle.alias == run.ns.name for bundle in await run.host.bundles.installed()):
+        await run.host.bundles.remove(run.ns.name)
+    else:
+        await run.host.servers.remove(run.ns.name)
     run.out.item({"name": run.ns.name, "removed": True}, tr("cli.servers.removed", name=run.ns.name))
     return 0
 
@@ -163,21 +167,10 @@ async def _stop(run: Run) -> int:
 
 
 async def _import(run: Run) -> int:
-    name = run.ns.file
-    text = await run.stdin.whole() if name == "-" else await asyncio.to_thread(read_text, name)
-    found = run.host.servers.parse(text)
-    taken = {config.name for config in run.host.servers.configs()}
-    clash = [server.config.name for server in found if server.config.name in taken]
-    if clash:
-        raise UserFault("bad_config", f"a server of this name is there already: {', '.join(clash)}",
-                        reason="name_taken", server=", ".join(clash), file=name)  # fmt: skip
-    for server in found:
-        for warning in server.warnings:
-            key = f"server.warning.{warning}"
-            run.out.note(f"{server.config.name}: {tr(key) if current().has(key) else warning.replace('_', ' ')}")
-        config = await run.host.servers.add(server.config, server.secrets)
+    configs = await taken_over(run)
+    for config in configs:
         told(run, config.name)
-    if not found:
+    if not configs:
         run.out.note(tr("cli.servers.none"))
     return 0
 
@@ -282,6 +275,8 @@ VERBS: dict[tuple[str, str | None], Verb] = {
     ("servers", "stop"): _stop,
     ("servers", "restart"): _restart,
     ("servers", "import"): _import,
+    ("servers", "found"): found,
+    ("servers", "level"): level,
     ("servers", "export"): _export,
     ("servers", "test"): _test,
     ("servers", "logs"): _logs,

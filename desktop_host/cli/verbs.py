@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from desktop_host.core.servers import Protocol, ServerScope
+from desktop_host.core.server_ports import Clash
+from desktop_host.core.servers import LOG_LEVELS, Protocol, ServerScope
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
@@ -122,6 +123,18 @@ def _add(p: ArgumentParser) -> None:
     p.add_argument("--transport", choices=("http", "sse"))
 
 
+def _server_import(p: ArgumentParser) -> None:
+    p.add_argument("file", metavar="FILE | - | LINK", nargs="?")
+    p.add_argument("--from", metavar="APP", dest="source_app")
+    p.add_argument("--clash", choices=[clash.value for clash in Clash], default="rename")
+    p.add_argument("--set", metavar="K=V", action=Pair, dest="pairs")
+
+
+def _server_level(p: ArgumentParser) -> None:
+    p.add_argument("name", metavar="NAME")
+    p.add_argument("level", choices=LOG_LEVELS, metavar="LEVEL")
+
+
 def _tools_list(p: ArgumentParser) -> None:
     p.add_argument("server", metavar="SERVER", nargs="?")
 
@@ -202,7 +215,9 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("servers", "start"): _words("name"),
     ("servers", "stop"): _words("name"),
     ("servers", "restart"): _words("name"),
-    ("servers", "import"): _words("file"),
+    ("servers", "import"): _server_import,
+    ("servers", "found"): _nothing,
+    ("servers", "level"): _server_level,
     ("servers", "export"): _nothing,
     ("servers", "test"): _words("name"),
     ("servers", "logs"): _words("name"),
