@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
@@ -21,6 +21,9 @@ LIVE = frozenset({ServerState.READY, ServerState.STARTING, ServerState.WAITING, 
 """States in which a server can be stopped."""
 
 
+T = TypeVar("T")
+
+
 class Servers(QAbstractListModel):
     """All configured servers; follows the stream of events."""
 
@@ -32,6 +35,8 @@ class Servers(QAbstractListModel):
     """`(name, tuple of list names)`: its tools, resources or prompts are others."""
     loaded = Signal()
     removed = Signal(str)
+    signed_out = Signal(str, bool)
+    """`(name, told)`: whether the authorization server was told to forget the tokens, too."""
 
     def __init__(self, bridge: Bridge, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -90,6 +95,24 @@ class Servers(QAbstractListModel):
     def restart(self, name: str) -> None:
         """Stop and start a server."""
         self._act(name, lambda host: host.servers.restart(name))
+
+    def login(self, name: str) -> None:
+        """Sign in to a remote server; the person is asked before the browser opens."""
+        self._act(name, lambda host: host.servers.login(name))
+
+    def cancel_login(self, name: str) -> None:
+        """Give up a sign-in that is under way."""
+        self._bridge.then(
+            lambda host: host.servers.cancel_login(name), lambda _: self.refresh(), self.failed.emit, self
+        )
+
+    def logout(self, name: str) -> None:
+        """Stop a server and forget its tokens."""
+
+        async def act(host: Host) -> bool:
+            return await host.servers.logout(name)
+
+        self._act(name, act, lambda told: self.signed_out.emit(name, told))
 
     def enable(self, name: str, on: bool) -> None:
         """Switch a server on (and start it) or off."""
@@ -173,10 +196,11 @@ class Servers(QAbstractListModel):
 
     # ---- inside
 
-    def _act(self, name: str, make: Callable[[Host], Awaitable[object]]) -> None:
-        def settled(_: object) -> None:
+    def _act(self, name: str, make: Callable[[Host], Awaitable[T]], done: Callable[[T], None] = lambda _: None) -> None:
+        def settled(got: T) -> None:
             self.busy.discard(name)
             self.refresh()
+            done(got)
 
         self.busy.add(name)
         self.changed.emit(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QProgressBar, QTreeWidget, QTreeWidgetItem
 
 from desktop_host.core.servers import ResourceSpec
@@ -22,6 +22,7 @@ _SERVER = int(Qt.ItemDataRole.UserRole)
 _PART = _SERVER + 1
 """`tools` or `resources` of a row that is filled when it is opened."""
 MOST = 500
+VISIBLE_ROWS = 24
 
 
 def money(usd: float | None) -> str:
@@ -63,11 +64,12 @@ class ChatFacts(Page):
         self.tree.setColumnCount(2)
         self.tree.setHeaderHidden(True)
         self.tree.setUniformRowHeights(True)
-        self.tree.setMinimumHeight(theme.px(220))
         self.tree.header().setStretchLastSection(False)
         self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.tree.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         self.tree.itemExpanded.connect(self._expand)
+        self.tree.itemExpanded.connect(lambda _i: self._fit_tree())
+        self.tree.itemCollapsed.connect(lambda _i: self._fit_tree())
         self.tree.itemActivated.connect(self._activated)
         self.servers = label("", "caption")
         self.add(card, self._skills, self.servers, self.tree)
@@ -135,6 +137,18 @@ class ChatFacts(Page):
                 below.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
             self.tree.addTopLevelItem(item)
             item.setExpanded(one.alias in open_)
+        self._fit_tree()
+
+    def _fit_tree(self) -> None:
+        """As high as what is open, within reason; the page scrolls, the tree only when it is long."""
+        rows, item = 0, self.tree.topLevelItem(0)
+        while item is not None and rows < VISIBLE_ROWS:
+            rows += 1
+            item = self.tree.itemBelow(item)
+        side = theme.px(16)
+        self.tree.setIconSize(QSize(side, side))
+        self.tree.setIndentation(theme.px(18))
+        self.tree.setFixedHeight(max(2, rows) * max(self.tree.sizeHintForRow(0), side) + theme.px(Space.M))
 
     def _tops(self) -> list[QTreeWidgetItem]:
         found = (self.tree.topLevelItem(i) for i in range(self.tree.topLevelItemCount()))
@@ -156,6 +170,7 @@ class ChatFacts(Page):
                 child = QTreeWidgetItem(parent, [text, more])
                 child.setToolTip(0, tip)
                 child.setData(0, _SERVER, alias)
+            self._fit_tree()
 
         if part == "tools":
             self._bridge.then(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from desktop_host.core.errors import HostError
@@ -20,6 +21,9 @@ from desktop_host.ui.widgets.pieces import button, column, label
 
 class Resend(QWidget):
     """The form below a request; `open_button` stands elsewhere."""
+
+    opened = Signal(bool)
+    """The form is shown, or put away."""
 
     def __init__(self, bridge: Bridge, sent: Callable[[], object]) -> None:
         super().__init__()
@@ -53,6 +57,7 @@ class Resend(QWidget):
         """Put the form away."""
         self.said.clear()
         self.hide()
+        self.opened.emit(False)
 
     def _open(self) -> None:
         if self._one is not None:
@@ -60,6 +65,7 @@ class Resend(QWidget):
             if isinstance(params, dict):
                 params.pop("_meta", None)
             self.params.setPlainText(json.dumps(params, indent=2, ensure_ascii=False))
+            self.opened.emit(True)
             self.show()
             self.params.setFocus()
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QHideEvent, QPainter, QShowEvent
 from PySide6.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QHeaderView,
     QPlainTextEdit,
@@ -73,7 +72,8 @@ class TraceView(QWidget):
         self.method.setMinimumContentsLength(8)
         self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.method.addItem(tr("inspector.all_methods"), "")
-        self.errors = QCheckBox(tr("inspector.errors"))
+        self.errors = button(tr("inspector.errors"), role="filter")
+        self.errors.setCheckable(True)
         self.count = label("", "caption", wrap=False)
         self.table = self._table(narrow)
         self.json = QPlainTextEdit()
@@ -84,6 +84,7 @@ class TraceView(QWidget):
         self.json.setAccessibleName(tr("trace.message"))
         self.json.setPlaceholderText(tr("trace.choose"))
         self.resend = Resend(bridge, self.wire.read)
+        self.resend.opened.connect(lambda on: self.json.setHidden(on))
         self.problem = label("", "danger")
         self.problem.hide()
         self._build()
@@ -149,8 +150,10 @@ class TraceView(QWidget):
         table = self.table
         wide = table.fontMetrics().horizontalAdvance
         pad = theme.px(Space.L)
-        for at, text in ((0, "00:00:00.000"), (1, tr("trace.way")), (3, "00000 ms"), (4, tr("trace.state.waiting"))):
-            table.setColumnWidth(at, wide(text) + pad + theme.px(Space.S))
+        states = [tr(f"trace.state.{state}") for state in _TONES]
+        samples = {0: ["00:00:00.000"], 1: [tr("trace.way")], 3: ["00000 ms"], 4: [*states, tr("trace.state")]}
+        for at, texts in samples.items():
+            table.setColumnWidth(at, max(map(wide, texts)) + pad + theme.px(Space.S))
 
     def _build(self) -> None:
         top = row(self.search, self.method)

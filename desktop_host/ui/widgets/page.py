@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, QTimer
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from desktop_host.core.errors import HostError
@@ -56,6 +57,14 @@ class Page(QScrollArea):
                 self.column.addWidget(part)
             else:
                 self.column.addLayout(part)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Take the height that the parts need now: while it was hidden, Qt did not ask them."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._ask_height)
+
+    def _ask_height(self) -> None:
+        QCoreApplication.postEvent(self, QEvent(QEvent.Type.LayoutRequest))
 
     def _fit(self) -> None:
         self._room.setMaximumWidth(theme.px(TEXT_WIDTH))

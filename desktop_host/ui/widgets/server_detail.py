@@ -7,9 +7,10 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
+from desktop_host.core.auth import SignInState
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
-from desktop_host.ui.theme import set_icon
+from desktop_host.ui.theme import set_icon, set_role
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.inspector_trace import TraceView
@@ -20,7 +21,7 @@ from desktop_host.ui.widgets.server_lists import PromptsTab, ResourcesTab
 from desktop_host.ui.widgets.server_logs import LogsView
 from desktop_host.ui.widgets.server_overview import Overview
 from desktop_host.ui.widgets.server_tools import ToolsTab
-from desktop_host.ui.widgets.server_words import TONES, state_text
+from desktop_host.ui.widgets.server_words import TONES, state_text, wants_sign_in
 
 TABS = ("overview", "tools", "resources", "prompts", "logs", "trace", "settings")
 
@@ -39,6 +40,7 @@ class ServerDetail(Centred):
         self.state = pill("")
         self.run = button(tr("action.start"), self._run, icon="play")
         self.again = button(tr("action.restart"), lambda: servers.restart(name), icon="restart")
+        self.sign = button(tr("server.sign_in"), self._sign, icon="key")
         self.gone = button(tr("action.remove"), self.remove.emit, role="quiet", icon="trash")
         head = row(icon_button("chevron-left", tr("servers.back"), self.back.emit), self.title, self.state, None)
         self.tabs = QTabWidget()
@@ -50,7 +52,7 @@ class ServerDetail(Centred):
             self.tabs.addTab(holder, tr(f"server.tab.{tab}"))
         self.tabs.currentChanged.connect(self._fill_tab)
         self.column.addLayout(head)
-        self.column.addLayout(Flow(self.run, self.again, self.gone))
+        self.column.addLayout(Flow(self.run, self.again, self.sign, self.gone))
         self.column.addWidget(self.tabs, 1)
         servers.changed.connect(self._changed)
         self.show_status()
@@ -72,8 +74,26 @@ class ServerDetail(Centred):
         set_icon(self.run, "stop" if live else "play")
         self.run.setEnabled(not busy)
         self.again.setEnabled(not busy)
+        waiting = status.sign_in is SignInState.SIGNING_IN
+        key = "server.sign_cancel" if waiting else "server.sign_in" if wants_sign_in(status) else "server.sign_out"
+        self.sign.setText(tr(key))
+        set_role(self.sign, "primary" if key == "server.sign_in" else "")
+        set_icon(self.sign, "key", "on_accent" if key == "server.sign_in" else "text")
+        self.sign.setVisible(wants_sign_in(status) or status.sign_in is not SignInState.NONE)
+        self.sign.setEnabled(not busy or waiting)
 
     # ---- inside
+
+    def _sign(self) -> None:
+        status = self._servers.status(self.name)
+        if status is None:
+            return
+        if status.sign_in is SignInState.SIGNING_IN:
+            self._servers.cancel_login(self.name)
+        elif wants_sign_in(status):
+            self._servers.login(self.name)
+        else:
+            self._servers.logout(self.name)
 
     def _content(self, at: int) -> QWidget:
         holder = self.tabs.widget(at)

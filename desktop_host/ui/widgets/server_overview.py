@@ -8,6 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
+from desktop_host.core.auth import SignInState
 from desktop_host.core.servers import FailureReport, ServerState, ServerStatus
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space
@@ -146,6 +147,7 @@ class Overview(Page):
             (tr("server.transport"), tr(f"server.transport.{s.transport}")),
             (tr("server.target"), s.target),
             (tr("server.says"), f"{name} {version}".strip()),
+            (tr("server.sign"), "" if s.sign_in is SignInState.NONE else tr(f"server.sign.{s.sign_in.value}")),
             (tr("server.era"), s.era or ""),
             (tr("server.capabilities"), ", ".join(sorted(s.capabilities))),
             (tr("server.offers"), counts(s) if ready else ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from desktop_host.core.auth import SignInState
 from desktop_host.core.servers import FailureReport, ServerConfig, ServerState, ServerStatus, Stdio
 from desktop_host.i18n import current, tr, trn
 
@@ -24,6 +25,11 @@ def state_text(status: ServerStatus, busy: bool = False) -> str:
     return tr("server.state.busy") if busy else tr(f"server.state.{status.state.value}")
 
 
+def wants_sign_in(status: ServerStatus) -> bool:
+    """Whether a person must sign in before the server can be used."""
+    return status.enabled and (status.state is ServerState.NEEDS_AUTH or status.sign_in is SignInState.NEEDED)
+
+
 def counts(status: ServerStatus) -> str:
     """What a running server offers."""
     parts = [trn("server.tools", status.tools)]
@@ -31,6 +37,8 @@ def counts(status: ServerStatus) -> str:
         parts.append(trn("server.resources", status.resources))
     if status.prompts:
         parts.append(trn("server.prompts", status.prompts))
+    if status.tokens:
+        parts.append(trn("tool.tokens", status.tokens))
     return " · ".join(parts)
 
 

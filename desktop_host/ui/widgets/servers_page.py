@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
 
+from desktop_host.core.auth import SignInState
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, icon, set_icon
@@ -29,10 +30,12 @@ from desktop_host.ui.widgets.pieces import (
     set_pill,
 )
 from desktop_host.ui.widgets.server_detail import ServerDetail
-from desktop_host.ui.widgets.server_words import TONES, counts, reason, state_text
+from desktop_host.ui.widgets.server_words import TONES, counts, reason, state_text, wants_sign_in
 from desktop_host.ui.widgets.switch import Switch
 
 Say = Callable[[str, str], None]
+FRAME = 2
+"""Pixels of a button's focus frame."""
 
 
 def ask_remove(parent: QWidget, servers: Servers, name: str) -> None:
@@ -49,7 +52,8 @@ class ServerCard(Card):
     opened = Signal(str)
 
     def __init__(self, servers: Servers, name: str) -> None:
-        super().__init__(margin=Space.M, space=Space.XS)
+        super().__init__(margin=Space.L, space=Space.XS)
+        self.column.setContentsMargins(Space.L - FRAME, Space.M, Space.M, Space.L)
         self.name = name
         self._servers = servers
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -65,12 +69,19 @@ class ServerCard(Card):
         self.counts = label("", "caption", wrap=False)
         self.target = Elided("", "code")
         self.reason = label("", "danger")
-        self.add(
-            row(self.title, None, self.run, self.again, self.switch, self.more, space=Space.XS),
-            Flow(self.state, self.transport, self.counts),
-            self.target,
-            self.reason,
-        )
+        self.sign_in = button(tr("server.sign_in"), lambda: servers.login(name), role="primary", icon="key")
+        self.sign_in.setAccessibleName(tr("server.sign_in_of", name=name))
+        acts = row(self.run, self.again, self.switch, self.more, space=Space.XS)
+        head = row(self.title, None, acts)
+        head.setAlignment(acts, Qt.AlignmentFlag.AlignVCenter)
+        # In line with the title's text, which stands within its focus frame.
+        below = column(space=Space.S)
+        below.setContentsMargins(FRAME, 0, FRAME, 0)
+        below.addLayout(Flow(self.state, self.transport, self.counts))
+        below.addWidget(self.target)
+        below.addWidget(self.reason)
+        below.addLayout(Flow(self.sign_in))
+        self.add(head, below)
         self.column.setSpacing(Space.S)
         self.show_status()
 
@@ -88,6 +99,8 @@ class ServerCard(Card):
         self.target.put(status.target)
         self.reason.setText(reason(status.error) if status.error else "")
         self.reason.setVisible(status.error is not None)
+        self.sign_in.setVisible(wants_sign_in(status))
+        self.sign_in.setEnabled(not busy)
         set_icon(self.run, "stop" if live else "play", "muted")
         act = tr("action.stop_of" if live else "action.start_of", name=self.name)
         self.run.setToolTip(act)
@@ -112,6 +125,9 @@ class ServerCard(Card):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(icon("eye"), tr("action.open"), lambda: self.opened.emit(self.name))
+        status = self._servers.status(self.name)
+        if status is not None and status.sign_in is SignInState.SIGNED_IN:
+            menu.addAction(icon("key"), tr("server.sign_out"), lambda: self._servers.logout(self.name))
         menu.addSeparator()
         menu.addAction(icon("trash", "danger"), tr("action.remove"), self._remove)
         menu.popup(self.more.mapToGlobal(self.more.rect().bottomLeft()))
@@ -143,6 +159,7 @@ class ServersPage(QStackedWidget):
         servers.loaded.connect(self._fill)
         servers.changed.connect(self._changed)
         servers.removed.connect(self._removed)
+        servers.signed_out.connect(self._signed_out)
         self._fill()
 
     def show_list(self) -> None:
@@ -222,6 +239,9 @@ class ServersPage(QStackedWidget):
         self._say(tr("server.removed", name=name), "check")
         if self.detail is not None and self.detail.name == name:
             self.show_list()
+
+    def _signed_out(self, name: str, told: bool) -> None:
+        self._say(tr("server.signed_out" if told else "server.signed_out.here", name=name), "check")
 
     def _added(self, names: tuple[str, ...]) -> None:
         self._say(tr("server.added", name=", ".join(names)), "check")
