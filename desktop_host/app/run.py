@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from desktop_host.cli.profiles import ProfilesPort
+    from desktop_host.core.host_calls import GatewaySpec
     from desktop_host.engine.host import Host, HostSpec
 
 
@@ -55,7 +56,7 @@ def _command(argv: list[str]) -> int:
         home = parse(argv).home
     except HostError:
         home = None
-    return run_command(argv, opener, profiles=_profiles(home), demo=_demo)
+    return run_command(argv, opener, profiles=_profiles(home), demo=_demo, gateway=_gateway)
 
 
 def _spec(ns: Namespace) -> HostSpec:
@@ -75,6 +76,13 @@ def _profiles(home: str | None) -> ProfilesPort:
     from desktop_host.app.tenants import Tenants
 
     return Tenants(Path(home).expanduser() if home else None)
+
+
+async def _gateway(host: Host, spec: GatewaySpec) -> None:
+    from desktop_host.engine.host_calls import outside
+    from desktop_host.servers.gateway import serve
+
+    await serve(outside(host), spec)
 
 
 def _demo(ns: Namespace) -> int:

@@ -12,11 +12,16 @@ from typing import Any, TypeAlias
 from desktop_host.cli.output import Output
 from desktop_host.cli.reading import Stdin
 from desktop_host.core.errors import HostError, KnownFault, UserFault
+from desktop_host.core.host_calls import GatewaySpec
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.engine.host import Host
 
 INTERRUPTED = 130
 """Exit code of a run that was stopped."""
+
+
+ServeGateway: TypeAlias = Callable[[Host, GatewaySpec], Awaitable[None]]
+"""Serves a host to other hosts until it is cancelled or its input ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,8 @@ class Run:
     host: Host
     out: Output
     stdin: Stdin = field(default_factory=Stdin)
+    gateway: ServeGateway | None = None
+    """Serves the host to other hosts; None where this build cannot."""
 
 
 Verb: TypeAlias = Callable[[Run], Awaitable[int]]

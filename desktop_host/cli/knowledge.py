@@ -27,6 +27,13 @@ def command(ns: Namespace) -> list[str]:
             raise UserFault("usage", "--stdio and --http exclude each other", reason="contradiction",
                             options="--stdio, --http")  # fmt: skip
         words += ["--http", ns.http] if ns.http else ["--stdio"]
+        for pattern in ns.tools:
+            words += ["--tools", pattern]
+        for option in ("chain", "tenants"):
+            if (name := getattr(ns, option)) is not None:
+                words += [f"--{option}", str(Path(name).expanduser().absolute())]
+        words += ["--tenant", ns.tenant] if ns.tenant else []
+        words += ["--semantic"] if ns.semantic else []
     elif ns.json:
         words.append("--json")
     if ns.action == "index":

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from desktop_host import i18n
 from desktop_host.cli.arguments import parse
-from desktop_host.cli.context import INTERRUPTED, Run, Verb
+from desktop_host.cli.context import INTERRUPTED, Run, ServeGateway, Verb
 from desktop_host.cli.output import Output, silence, utf8
 from desktop_host.cli.profiles import ProfilesPort, profiles_verb
 from desktop_host.cli.signals import ENDING, On
@@ -22,9 +22,10 @@ _log = logging.getLogger(__name__)
 _MODULES = {
     "chat": "chat", "sessions": "sessions", "servers": "servers", "tools": "tools", "resources": "tools",
     "prompts": "tools", "models": "models", "usage": "models", "secrets": "secrets", "settings": "settings",
-    "doctor": "settings", "skills": "skills",
+    "doctor": "settings", "serve": "serve", "skills": "skills", "servers login": "signing", "servers logout": "signing",
+    "servers new": "server_new",
 }  # fmt: skip
-"""Verb to the module of this room that does it; imported when asked for."""
+"""Verb, or verb and action, to the module of this room that does it; imported when asked for."""
 
 __all__ = ["parse", "run"]
 
@@ -36,6 +37,7 @@ def run(
     profiles: ProfilesPort | None = None,
     knowledge: Callable[[Namespace], int] | None = None,
     demo: Callable[[Namespace], int] | None = None,
+    gateway: ServeGateway | None = None,
 ) -> int:
     """Do what the command line says and return its exit code.
 
@@ -45,6 +47,7 @@ def run(
         profiles: where profiles are kept, for the verb `profiles`.
         knowledge: runs the bundled knowledge server; None: this room starts it.
         demo: the main job in one command.
+        gateway: serves a host to other hosts.
     """
     utf8()
     try:
@@ -66,7 +69,7 @@ def run(
         with asyncio.Runner() as runner:
             if ns.verb == "profiles":
                 return runner.run(profiles_verb(ns, out, profiles))
-            return runner.run(_hosted(ns, out, opener))
+            return runner.run(_hosted(ns, out, opener, gateway))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -80,7 +83,7 @@ def run(
         return _crashed(out, error)
 
 
-async def _hosted(ns: Namespace, out: Output, opener: Opener) -> int:
+async def _hosted(ns: Namespace, out: Output, opener: Opener, gateway: ServeGateway | None) -> int:
     """Open the host and do the verb on it."""
     task = asyncio.current_task()
     assert task is not None
@@ -91,7 +94,7 @@ async def _hosted(ns: Namespace, out: Output, opener: Opener) -> int:
                     i18n.install(host.settings.current().general.language)
                 if ns.log_level is not None:
                     logging.getLogger("desktop_host").setLevel(ns.log_level.upper())
-                return await _logged(verb_of(ns)(Run(ns, host, out)))
+                return await _logged(verb_of(ns)(Run(ns, host, out, gateway=gateway)))
         except asyncio.CancelledError:
             return INTERRUPTED
 
@@ -120,7 +123,7 @@ def host_spec(ns: Namespace) -> HostSpec:
         check_prompts(ns)
     elif (ns.verb, ns.action) == ("servers", "add"):
         check_server(ns)
-    if ns.verb is None:
+    if ns.verb is None or ns.action == "login":  # A person is there to answer.
         return HostSpec(expanded(ns.home), ns.profile)
     if not hasattr(ns, "mcp_config"):
         return HostSpec(expanded(ns.home), ns.profile, HeadlessPolicy())
@@ -140,7 +143,8 @@ def verb_of(ns: Namespace) -> Verb:
         from desktop_host.cli.interactive import converse
 
         return converse
-    module = import_module(f"desktop_host.cli.{_MODULES[ns.verb]}")
+    name = _MODULES.get(f"{ns.verb} {ns.action}") or _MODULES[ns.verb]
+    module = import_module(f"desktop_host.cli.{name}")
     verb: Verb = module.VERBS[(ns.verb, ns.action)]
     return verb
 

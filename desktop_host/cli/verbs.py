@@ -170,6 +170,11 @@ def _knowledge_serve(p: ArgumentParser) -> None:
     p.add_argument("--stdio", action="store_true")
     p.add_argument("--http", metavar="HOST:PORT")
     p.add_argument("--folder", metavar="DIR", action="append", default=[])
+    p.add_argument("--tools", metavar="GLOB", action="append", default=[])
+    p.add_argument("--chain", metavar="FILE")
+    p.add_argument("--tenants", metavar="FILE")
+    p.add_argument("--tenant", metavar="NAME")
+    p.add_argument("--semantic", action="store_true")
 
 
 def _knowledge_index(p: ArgumentParser) -> None:
@@ -196,6 +201,18 @@ def _skills_pin(p: ArgumentParser) -> None:
     p.add_argument("skill_version", metavar="VERSION")
 
 
+def _serve(p: ArgumentParser) -> None:
+    p.add_argument("--stdio", action="store_true")
+    p.add_argument("--http", metavar="HOST:PORT")
+    p.add_argument("--allow", metavar="GLOB", action="append", default=[])
+    p.add_argument("--key", metavar="NAME=GLOB", action=Pair, dest="keys")
+
+
+def _server_new(p: ArgumentParser) -> None:
+    p.add_argument("name", metavar="NAME")
+    p.add_argument("--in", metavar="DIR", default=".", dest="parent")
+
+
 VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("chat",): _chat,
     ("demo",): _demo,
@@ -215,6 +232,8 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("servers", "start"): _words("name"),
     ("servers", "stop"): _words("name"),
     ("servers", "restart"): _words("name"),
+    ("servers", "login"): _words("name"),
+    ("servers", "logout"): _words("name"),
     ("servers", "import"): _server_import,
     ("servers", "found"): _nothing,
     ("servers", "level"): _server_level,
@@ -222,6 +241,7 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("servers", "test"): _words("name"),
     ("servers", "logs"): _words("name"),
     ("servers", "trace"): _words("name"),
+    ("servers", "new"): _server_new,
     ("tools", "list"): _tools_list,
     ("tools", "call"): _tools_call,
     ("resources", "list"): _words("server"),
@@ -253,6 +273,7 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("settings", "set"): _words("key", "value"),
     ("settings", "schema"): _nothing,
     ("doctor",): _nothing,
+    ("serve",): _serve,
     ("knowledge", "serve"): _knowledge_serve,
     ("knowledge", "index"): _knowledge_index,
     ("knowledge", "search"): _knowledge_search,

@@ -1,0 +1,111 @@
+"""What the gateway needs of the engine: the profile's tools, resources and prompts, for callers from outside."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.messages import Message
+from desktop_host.core.servers import PromptSpec, ResourceSpec
+from desktop_host.core.tools import ToolSpec
+from desktop_host.core.values import FrozenDict
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls from outside: a key of the gateway, or whoever started it over standard input."""
+
+    name: str
+    """`main`, or the name of the key."""
+    tools: tuple[str, ...] = ("*",)
+    """Globs over `alias.tool`: what this caller can see at all. Resources and prompts go by `alias.*`."""
+    allow: tuple[str, ...] = ()
+    """Globs over `alias.tool`: what may run without being asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayKey:
+    """A caller over HTTP and the digest of its bearer token."""
+
+    caller: Caller
+    sha256: str
+    """Hex digits; the token itself is kept in the vault alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySpec:
+    """How the gateway is served."""
+
+    stdio: Caller | None = None
+    """Over standard input and output, for this caller."""
+    address: tuple[str, int] | None = None
+    """Over Streamable HTTP; port 0 takes a free one."""
+    keys: tuple[GatewayKey, ...] = ()
+    """Who may come over HTTP."""
+    ready: Callable[[str], None] = lambda _url: None
+    """Told the address once requests are taken."""
+
+
+class HostCalls(Protocol):
+    """The host, as the gateway sees it. Every call goes through the same gate, budgets and journal as a chat's."""
+
+    async def open(self, caller: Caller) -> None:
+        """Start the servers that this caller can see; returns when each is ready or has failed."""
+        ...
+
+    async def tools(self, caller: Caller) -> tuple[ToolSpec, ...]:
+        """The tools that this caller can see: enabled, of its set, and not denied by a rule."""
+        ...
+
+    async def call(
+        self, caller: Caller, spec: ToolSpec, arguments: FrozenDict, progress: Callable[[Progress], None]
+    ) -> ToolOutcome:
+        """Run one call. What is refused comes back as an outcome that says why; cancelling cancels on the wire."""
+        ...
+
+    async def resources(self, caller: Caller) -> tuple[ResourceSpec, ...]:
+        """Resources and templates of the servers that this caller can see; one that fails is left out."""
+        ...
+
+    async def read(self, caller: Caller, server: str, uri: str) -> ToolOutcome:
+        """Read a resource.
+
+        Raises:
+            UserFault: `not_found`, also for a server that this caller cannot see.
+            KnownFault: the server cannot be used.
+        """
+        ...
+
+    async def prompts(self, caller: Caller) -> tuple[PromptSpec, ...]:
+        """Prompts, as `resources`."""
+        ...
+
+    async def prompt(self, caller: Caller, server: str, name: str, arguments: FrozenDict) -> tuple[Message, ...]:
+        """A filled prompt; raises as `read`."""
+        ...
+
+    def watch(self, caller: Caller, server: str, uri: str) -> AsyncIterator[str]:
+        """Yields the resource's URI at each update; raises as `read`."""
+        ...
+
+    def changes(self) -> AsyncIterator[frozenset[str]]:
+        """Which lists (`tools`, `resources`, `prompts`) have become others, until the host closes."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what was opened for callers; a caller who ran nothing leaves no trace."""
+        ...
+
+
+class Gateway(Protocol):
+    """Serves a host to other hosts until it is cancelled or its input ends."""
+
+    async def __call__(self, calls: HostCalls, spec: GatewaySpec) -> None:
+        """Serve.
+
+        Raises:
+            KnownFault: `network`, the address cannot be taken.
+        """
+        ...

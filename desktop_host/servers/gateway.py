@@ -1,0 +1,174 @@
+"""The gateway: the profile's servers as one MCP server for other hosts, in both protocol eras.
+
+Each caller has a server of its own, so that no list has to be filtered twice and no notification reaches another's
+connection. Nothing is decided here: every call goes to the engine's gate through `HostCalls`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import mcp_types as T
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from desktop_host import __version__
+from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.exchange import Progress
+from desktop_host.core.host_calls import Caller, GatewaySpec, HostCalls
+from desktop_host.core.messages import EmbeddedResource
+from desktop_host.core.tools import ToolSpec, wire_name
+from desktop_host.core.values import freeze
+from desktop_host.servers import gateway_wire as wire
+from desktop_host.servers.gateway_names import parted
+from desktop_host.servers.gateway_news import GatewayNews
+
+PAGE = 200
+"""Tools, resources or prompts of one page of a list."""
+INSTRUCTIONS = (
+    "Several servers behind one: the part of a tool's name before the double underscore names its server. A call that"
+    " is refused says how its owner can allow it; do not try other ways to the same end."
+)
+_log = logging.getLogger(__name__)
+_Context = ServerRequestContext[Any, Any]
+
+
+class Desk:
+    """One caller's view of the host, as an MCP server."""
+
+    def __init__(self, calls: HostCalls, caller: Caller) -> None:
+        self._calls, self._caller = calls, caller
+        self.news = GatewayNews(self._watch)
+        self.server: Server[Any] = Server(
+            "desktop-host", version=__version__, title="Desktop Host", instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools, on_call_tool=self._call_tool, on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates, on_read_resource=self._read_resource,
+            on_list_prompts=self._list_prompts, on_get_prompt=self._get_prompt,
+        )  # fmt: skip
+        self.news.join(self.server)
+
+    async def _list_tools(self, _ctx: _Context, params: T.PaginatedRequestParams | None) -> T.ListToolsResult:
+        page, following = _page(await self._calls.tools(self._caller), params)
+        return T.ListToolsResult(tools=[wire.tool(spec) for spec in page], next_cursor=following)
+
+    async def _call_tool(self, ctx: _Context, params: T.CallToolRequestParams) -> T.CallToolResult:
+        spec = await self._find(params.name)
+        if spec is None:
+            text = f"There is no tool {params.name!r}. Ask for the list of tools again."
+            return T.CallToolResult(content=[T.TextContent(type="text", text=text)], is_error=True)
+        told: asyncio.Queue[Progress | None] = asyncio.Queue()
+
+        async def pump() -> None:
+            while (report := await told.get()) is not None:
+                await ctx.session.report_progress(report.progress, report.total, report.message)
+
+        pumping = asyncio.create_task(pump())
+        try:
+            outcome = await self._calls.call(self._caller, spec, freeze(params.arguments or {}), told.put_nowait)
+            told.put_nowait(None)  # What was reported goes out before the result.
+            await asyncio.wait({pumping}, timeout=1)
+        finally:
+            pumping.cancel()
+            await asyncio.gather(pumping, return_exceptions=True)
+        return wire.result(outcome, spec)
+
+    async def _find(self, name: str) -> ToolSpec | None:
+        tools = await self._calls.tools(self._caller)
+        return next((spec for spec in tools if name in (spec.wire_name, spec.full_name)), None)
+
+    async def _list_resources(self, _ctx: _Context, params: T.PaginatedRequestParams | None) -> T.ListResourcesResult:
+        found = tuple(r for r in await self._calls.resources(self._caller) if not r.template)
+        page, following = _page(found, params)
+        return T.ListResourcesResult(resources=[wire.resource(spec) for spec in page], next_cursor=following)
+
+    async def _list_templates(
+        self, _ctx: _Context, params: T.PaginatedRequestParams | None
+    ) -> T.ListResourceTemplatesResult:
+        found = tuple(r for r in await self._calls.resources(self._caller) if r.template)
+        page, following = _page(found, params)
+        return T.ListResourceTemplatesResult(
+            resource_templates=[wire.template(spec) for spec in page], next_cursor=following
+        )
+
+    async def _read_resource(self, _ctx: _Context, params: T.ReadResourceRequestParams) -> T.ReadResourceResult:
+        with _faults():
+            server, uri = parted(str(params.uri))
+            outcome = await self._calls.read(self._caller, server, uri)
+        found = [wire.contents(b, server) for b in outcome.content if isinstance(b, EmbeddedResource)]
+        return T.ReadResourceResult(contents=found)
+
+    async def _list_prompts(self, _ctx: _Context, params: T.PaginatedRequestParams | None) -> T.ListPromptsResult:
+        page, following = _page(await self._calls.prompts(self._caller), params)
+        return T.ListPromptsResult(prompts=[wire.prompt(spec) for spec in page], next_cursor=following)
+
+    async def _get_prompt(self, _ctx: _Context, params: T.GetPromptRequestParams) -> T.GetPromptResult:
+        prompts = await self._calls.prompts(self._caller)
+        spec = next((p for p in prompts if wire_name(p.server, p.name) == params.name), None)
+        with _faults():
+            if spec is None:
+                raise UserFault("not_found", f"there is no prompt {params.name!r}", reason="prompt", name=params.name)
+            given = freeze(params.arguments or {})
+            messages = await self._calls.prompt(self._caller, spec.server, spec.name, given)
+        return T.GetPromptResult(description=spec.description, messages=wire.prompt_messages(messages, spec.server))
+
+    async def _watch(self, uri: str) -> AsyncIterator[str]:
+        server, own = parted(uri)
+        async for _updated in self._calls.watch(self._caller, server, own):
+            yield uri
+
+
+@contextlib.contextmanager
+def _faults() -> Any:
+    """A host's fault as the protocol's error; nothing inner is told."""
+    try:
+        yield
+    except HostError as fault:
+        code = T.INVALID_PARAMS if isinstance(fault, UserFault) else T.INTERNAL_ERROR
+        raise MCPError(code=code, message=fault.message) from fault
+
+
+def _page(found: tuple[Any, ...], params: T.PaginatedRequestParams | None) -> tuple[tuple[Any, ...], str | None]:
+    cursor = params.cursor if params is not None else None
+    if cursor is not None and not (cursor.isdecimal() and len(cursor) < 9):
+        raise MCPError(code=T.INVALID_PARAMS, message="there is no such page")
+    start = int(cursor or 0)
+    return found[start : start + PAGE], str(start + PAGE) if start + PAGE < len(found) else None
+
+
+async def serve(calls: HostCalls, spec: GatewaySpec) -> None:
+    """Serve until cancelled or, over standard input, until that ends.
+
+    Raises:
+        KnownFault: `network`, the address cannot be taken.
+    """
+    callers = [key.caller for key in spec.keys] if spec.address is not None else [spec.stdio or Caller("main")]
+    await asyncio.gather(*(calls.open(caller) for caller in callers))
+    desks = {caller.name: Desk(calls, caller) for caller in callers}
+    following = asyncio.create_task(_follow(calls, list(desks.values())))
+    try:
+        if spec.address is not None:
+            from desktop_host.servers.gateway_http import serve_http
+
+            await serve_http(desks, spec)
+            return
+        (desk,) = desks.values()
+        async with stdio_server() as (read, write):
+            await desk.server.run(read, write, desk.server.create_initialization_options())
+    finally:
+        following.cancel()
+        await asyncio.gather(following, *(desk.news.close() for desk in desks.values()), return_exceptions=True)
+        await calls.close()
+
+
+async def _follow(calls: HostCalls, desks: list[Desk]) -> None:
+    """Pass on that lists have changed."""
+    async for lists in calls.changes():
+        for desk in desks:
+            await desk.news.lists_changed(sorted(lists))
+    _log.debug("the host has closed")
