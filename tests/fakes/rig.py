@@ -10,9 +10,11 @@ from typing import Any
 
 from desktop_host.core import settings as settings_rules
 from desktop_host.core.events import Event, Stamped
+from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.servers import SamplingPolicy
 from desktop_host.core.sessions import SessionOptions
 from desktop_host.core.settings import Settings
+from desktop_host.core.toolkit import ToolkitConfig
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
 from desktop_host.engine.host import HeadlessPolicy, Host, TurnResult, UserInput
@@ -21,6 +23,7 @@ from desktop_host.engine.parts import Parts
 from desktop_host.engine.reviewer import HostReviewer
 from desktop_host.engine.sessions import Sessions
 from desktop_host.engine.spending import Spending
+from desktop_host.engine.toolkit import Toolkit
 from tests.fakes.list_model import FixedModels, ListModel
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_history import MemoryHistory, MemoryLedger, World
@@ -46,6 +49,19 @@ class MemorySettings:
         self.settings = settings
 
 
+@dataclass
+class MemoryToolkit:
+    """A `ToolkitStore` without a file."""
+
+    config: ToolkitConfig = field(default_factory=ToolkitConfig)
+
+    def current(self) -> ToolkitConfig:
+        return self.config
+
+    async def save(self, config: ToolkitConfig) -> None:
+        self.config = config
+
+
 class Rig:
     """Host, model and tools; `say` runs one turn, `events` is all that was published."""
 
@@ -59,6 +75,7 @@ class Rig:
         models: Any = None,
         clock: ManualClock | None = None,
         default_model: str = "list",
+        servers: Any = None,
     ) -> None:
         self.world = world or World()
         self.clock = clock or ManualClock()
@@ -82,12 +99,18 @@ class Rig:
             await sessions[0].emit(session, event)
 
         self.inbox = Inbox(emit, headless)
-        gate = Gate(self.inbox, self.ledger, self.settings.current, self.tools.is_trusted)
+        self.toolkit_store = MemoryToolkit()
+        self.learned: list[tuple[str, frozenset[str]]] = []
+        self.toolkit = Toolkit(
+            self.tools, self.toolkit_store, self.history, self.vault, self._by_hand,
+            lambda server, secrets: self.learned.append((server, secrets)),
+        )  # fmt: skip
+        gate = Gate(self.inbox, self.ledger, self.settings.current, self.toolkit.is_trusted, self.toolkit.default)
         self.purses = MemoryPurses()
         spending = Spending(self.models, self.settings, self.clock, self.purses)
         parts = Parts(
-            self.history, self.ledger, self.models, self.tools, self.settings, self.inbox, gate, self.bus, self.clock,
-            spending,
+            self.history, self.ledger, self.models, self.toolkit, self.settings, self.inbox, gate, self.bus, self.clock,
+            spending, toolkit=self.toolkit,
         )  # fmt: skip
         self.sessions = Sessions(parts)
         sessions.append(self.sessions)
@@ -106,12 +129,15 @@ class Rig:
         async def doctor() -> tuple[Any, ...]:
             return ()
 
-        servers: Any = None
         self.host = Host("test", Path("."), parts, self.sessions, self.inbox, servers, self.vault, doctor)
         self.events: list[Stamped] = []
         self._reader = self.bus.subscribe(lossless=True, capacity=1_000_000)
         self._collector = asyncio.create_task(self._collect())
         self._news = asyncio.Event()
+
+    async def _by_hand(self, server: str, tool: str, arguments: Any, progress: Any) -> Any:
+        spec = self.tools.specs[f"{server}.{tool}"]
+        return await self.tools.call("", "", spec, arguments, Verdict(Effect.ALLOW, "person"), progress)
 
     async def _collect(self) -> None:
         async for batch in self._reader:
