@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,10 @@ async def taken_over(run: Run) -> tuple[ServerConfig, ...]:
     if ns.file is None:
         raise UserFault("usage", "servers import needs a file, - or --from APP", reason="no_source")
     if Path(ns.file).suffix.lower() in BUNDLES:
-        return (await _bundle(run, Path(ns.file).expanduser()),)
+        return (await _bundle(run, Path(ns.file)),)
     if ns.pairs:
         raise UserFault("usage", "--set is for bundles", reason="not_for_file", options="--set")
-    if "://" in ns.file and not Path(ns.file).exists():
+    if re.match(r"(desktop-host|cursor|vscode(-insiders)?|lmstudio):", ns.file):
         link = run.host.servers.link(ns.file)
         return await _add(run, link.servers)
     text = await run.stdin.whole() if ns.file == "-" else await asyncio.to_thread(read_text, ns.file)

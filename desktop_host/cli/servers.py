@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from desktop_host.cli.context import Run, Verb, read_text
+from desktop_host.cli.context import Run, Verb
 from desktop_host.cli.render import clipped
 from desktop_host.cli.server_add import add
 from desktop_host.cli.server_import import found, level, taken_over
