@@ -86,6 +86,8 @@ class Conversation:
             case UserSaid() as said:
                 self.turns = max(self.turns, stamped.turn)
                 self._flush()
+                for before in said.prelude:
+                    self._append(before)
                 self._append(Message(Role.USER, (*_blocks(said.text), *said.blocks)))
                 self._request = len(self._messages) - 1
             case SkillsChosen(text=text) if text:
