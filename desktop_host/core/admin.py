@@ -120,6 +120,29 @@ class ServerAdmin(Protocol):
     async def start(self, name: str) -> ServerStatus: ...
     async def stop(self, name: str) -> None: ...
     async def restart(self, name: str) -> ServerStatus: ...
+    async def login(self, name: str) -> ServerStatus:
+        """Sign in to a remote server; returns when it is ready or has failed. The person is asked to open a URL.
+
+        Raises:
+            UserFault: `not_found`; `usage`, it is none that the host signs in to.
+        """
+        ...
+
+    async def cancel_login(self, name: str) -> None:
+        """End a sign-in that waits for the person."""
+        ...
+
+    async def logout(self, name: str) -> bool:
+        """Stop the server, revoke its tokens where that is offered, and delete them here.
+
+        Returns whether the authorization server took note.
+
+        Raises:
+            UserFault: as `login`.
+            KnownFault: `vault_locked` or `vault_unavailable`: nothing was deleted.
+        """
+        ...
+
     async def test(self, config: ServerConfig) -> ServerTest: ...
 
     async def autostart(self, aliases: tuple[str, ...] | None = None) -> None:

@@ -65,6 +65,24 @@ class ArgumentCheck:
         return validator
 
 
+def without_nulls(spec: ToolSpec, arguments: FrozenDict) -> FrozenDict:
+    """The arguments less those that are null where the schema has an optional property that takes no null.
+
+    Models write null for "not given"; servers refuse it, and HTTP headers mirrored from it must be left out.
+    """
+    properties, needed = spec.input_schema.get("properties"), spec.input_schema.get("required") or ()
+
+    def empty(name: str) -> bool:
+        schema = properties.get(name) if isinstance(properties, FrozenDict) else None
+        kind = schema.get("type") if isinstance(schema, FrozenDict) else None
+        kinds = (kind,) if isinstance(kind, str) else kind or ()
+        return name not in needed and bool(kinds) and "null" not in kinds
+
+    if all(value is not None for value in arguments.values()):
+        return arguments
+    return FrozenDict({k: v for k, v in arguments.items() if v is not None or not empty(k)})
+
+
 def _place(error: Any) -> str:
     path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
     return f"${path}"

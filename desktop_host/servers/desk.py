@@ -22,7 +22,7 @@ from desktop_host.core.servers import (
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.servers import translate
-from desktop_host.servers.arguments import ArgumentCheck
+from desktop_host.servers.arguments import ArgumentCheck, without_nulls
 from desktop_host.servers.keeper import Keeper
 from desktop_host.servers.loading import sdk
 from desktop_host.servers.pool import Pool
@@ -76,6 +76,7 @@ class Desk:
         if spec is None or not spec.enabled:
             why = "" if spec is None else " (it is switched off)"
             return self.gone(f"{config.name}.{tool}", why)
+        arguments = without_nulls(spec, arguments)
         if (problem := await self._check.problem(spec, arguments)) is not None:
             made: ToolOutcome = calls.failed("usage", problem)
             return made

@@ -8,7 +8,7 @@ import pytest
 
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
-from desktop_host.servers.arguments import ArgumentCheck
+from desktop_host.servers.arguments import ArgumentCheck, without_nulls
 
 
 def tool(**schema: Any) -> ToolSpec:
@@ -65,3 +65,12 @@ async def test_a_tool_that_changed_is_judged_by_its_new_schema() -> None:
     assert await check.problem(tool(), EMPTY) is None
     assert await check.problem(tool(required=["x"]), EMPTY) is not None
     assert await check.problem(tool(required=["x"]), FrozenDict({"x": 1})) is None
+
+
+def test_null_for_an_optional_property_that_takes_none_is_left_out() -> None:
+    spec = tool(
+        properties={"a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {}, "d": {"type": "integer"}},
+        required=["d"],
+    )
+    given = freeze({"a": None, "b": None, "c": None, "d": None, "e": None, "f": 0})
+    assert without_nulls(spec, given) == {"b": None, "c": None, "d": None, "e": None, "f": 0}
