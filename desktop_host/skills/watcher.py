@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ class Watcher:
         self._first: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._guard = threading.Lock()
+        self._closed = False
         self.scans = 0
         """How often the library looked again because something changed."""
 
@@ -66,8 +69,7 @@ class Watcher:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        if self._observer is not None:
-            await asyncio.to_thread(self._stop)
+        await asyncio.to_thread(self._stop)
 
     def touch(self) -> None:
         """Something changed; called from any thread."""
@@ -124,6 +126,10 @@ class Watcher:
     # ---- watches; blocking
     def _follow(self) -> bool:
         """Watch the places that are there now; whether any came, went or was replaced."""
+        with self._guard:
+            return not self._closed and self._follow_now()
+
+    def _follow_now(self) -> bool:
         wanted: dict[str, tuple[int, int]] = {}
         for folder in self._library.watched_folders():
             try:
@@ -148,9 +154,10 @@ class Watcher:
             if self._observer is None:
                 from watchdog.observers import Observer
 
-                self._observer = Observer()
-                self._observer.daemon = True
-                self._observer.start()
+                observer = Observer()
+                observer.daemon = True
+                observer.start()
+                self._observer = observer
             return self._observer.schedule(_handler(self), path, recursive=True)
         except OSError as error:  # no watches or no instances left: fs.inotify limits
             _log.warning("folders of skills are polled, for they cannot be watched: %s", error)
@@ -166,8 +173,12 @@ class Watcher:
                 _log.debug("the watch of %s is gone already", path)
 
     def _stop(self) -> None:
-        self._observer.stop()
-        self._observer.join(timeout=5)
+        """Waits for a `_follow` that still runs in its thread: nothing is watched afterwards."""
+        with self._guard:
+            self._closed = True
+            if self._observer is not None:
+                self._observer.stop()
+                self._observer.join(timeout=5)
 
 
 def _handler(watcher: Watcher) -> Any:
