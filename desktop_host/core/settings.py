@@ -18,6 +18,7 @@ from desktop_host.core.settings_fields import flag as _flag
 from desktop_host.core.settings_fields import lines as _lines
 from desktop_host.core.settings_fields import number as _number
 from desktop_host.core.settings_fields import text as _text
+from desktop_host.core.settings_oauth import OAuthSettings
 
 SCHEMA = 1
 """Number of the file's form; older files are upgraded step by step when opened."""
@@ -144,6 +145,7 @@ class Settings:
     quotas: Quotas = field(default_factory=Quotas)
     cache: Cache = field(default_factory=Cache)
     routing: Routing = field(default_factory=Routing)
+    oauth: OAuthSettings = field(default_factory=OAuthSettings)
     endpoints: tuple[Endpoint, ...] = ()
     rules: tuple[PermissionRule, ...] = ()
     routes: tuple[Route, ...] = ()
@@ -161,6 +163,7 @@ SECTIONS: dict[str, type] = {
     "quotas": Quotas,
     "cache": Cache,
     "routing": Routing,
+    "oauth": OAuthSettings,
 }
 
 
