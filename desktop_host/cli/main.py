@@ -21,7 +21,8 @@ _log = logging.getLogger(__name__)
 
 _MODULES = {
     "chat": "chat", "sessions": "sessions", "servers": "servers", "tools": "tools", "resources": "tools",
-    "prompts": "tools", "models": "models", "usage": "models", "secrets": "secrets", "settings": "settings",
+    "prompts": "tools", "models": "models", "usage": "models", "route": "route", "secrets": "secrets",
+    "settings": "settings",
     "doctor": "settings", "serve": "serve", "skills": "skills", "servers login": "signing", "servers logout": "signing",
     "servers new": "server_new",
 }  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from desktop_host.cli.context import Run, Verb
+from desktop_host.core.budgets import hit_rate
 from desktop_host.core.models import ModelEntry, ModelProgress
+from desktop_host.core.values import FrozenDict
 from desktop_host.i18n import Translator, current, tr
 
 
@@ -67,9 +69,12 @@ def _local(name: str) -> str:
 
 async def _usage(run: Run) -> int:
     rows: list[list[str]] = []
-    for row in await run.host.ledger.usage(run.ns.by):
+    by = run.ns.by
+    for row in await (run.host.standings() if by == "budget" else run.host.ledger.usage(by)):
+        if "cache_read" in row:
+            row = FrozenDict({**row, "cache_hit": hit_rate(row)})
         run.out.item(row)
-        rows.append([_cell(value) for value in row.values()])
+        rows.append([_cell(value, "-" if by == "budget" else "?") for value in row.values()])
         if len(rows) == 1:
             rows.insert(0, [tr(f"cli.usage.{key}") if current().has(f"cli.usage.{key}") else key for key in row])
     run.out.table(rows)
@@ -78,9 +83,9 @@ async def _usage(run: Run) -> int:
     return 0
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, nothing: str) -> str:
     if value is None:
-        return "?"
+        return nothing
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from desktop_host.cli.verbs_money import MONEY
 from desktop_host.core.server_ports import Clash
 from desktop_host.core.servers import LOG_LEVELS, Protocol, ServerScope
 
@@ -158,10 +159,6 @@ def _prompt_get(p: ArgumentParser) -> None:
     p.add_argument("--args", metavar="JSON", default="{}")
 
 
-def _usage(p: ArgumentParser) -> None:
-    p.add_argument("--by", choices=("day", "model", "session", "server"), default="day")
-
-
 def _settings_get(p: ArgumentParser) -> None:
     p.add_argument("key", metavar="KEY", nargs="?")
 
@@ -261,7 +258,7 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("models", "list"): _nothing,
     ("models", "get"): _words("name"),
     ("models", "remove"): _words("name"),
-    ("usage",): _usage,
+    **MONEY,
     ("profiles", "list"): _nothing,
     ("profiles", "create"): _words("name"),
     ("profiles", "delete"): _words("name"),

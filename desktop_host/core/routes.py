@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -126,6 +127,25 @@ def find(routes: Iterable[Route], name: str) -> Route | None:
 def ref_for(routes: Iterable[Route], task: str, default: str) -> str:
     """What answers a task: its route where there is one, else `default`."""
     return task if find(routes, task) else default
+
+
+def toml(routes: Iterable[Route]) -> str:
+    """Routes as they stand in the settings file: to print, to paste, to edit."""
+    parts = []
+    for route in routes:
+        links = ",\n".join(f"    {_link(link)}" for link in route.chain)
+        parts.append(f"[[routes]]\nname = {json.dumps(route.name)}\nchain = [\n{links},\n]\n")
+    return "\n".join(parts)
+
+
+def _link(link: Link) -> str:
+    given: dict[str, object] = {"max_context": link.max_context, "max_cost_usd": link.max_cost_usd}
+    given |= {"images": None if link.images else False, "tools": None if link.tools else False}
+    more = {key: value for key, value in given.items() if value is not None}
+    if not more:
+        return json.dumps(link.model, ensure_ascii=False)
+    fields = {"model": link.model} | more
+    return "{ " + ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()) + " }"
 
 
 class Health:

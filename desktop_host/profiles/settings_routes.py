@@ -67,29 +67,6 @@ def price_fields(item: Price) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def toml(routes: tuple[Route, ...]) -> str:
-    """Routes as they stand in the file: to print, to paste, to edit."""
-    import tomlkit
-
-    document = tomlkit.document()
-    tables = tomlkit.aot()
-    for item in routes:
-        tables.append(table(route_fields(item)))
-    document["routes"] = tables
-    return tomlkit.dumps(document)
-
-
-def table(values: dict[str, Any]) -> Any:
-    """A table whose lists of links stay on one line each."""
-    import tomlkit
-
-    made = tomlkit.table()
-    for key, value in values.items():
-        if value is not None:
-            made[key] = array(value) if isinstance(value, list) else value
-    return made
-
-
 def array(values: list[Any]) -> Any:
     """A list of names and inline tables."""
     import tomlkit

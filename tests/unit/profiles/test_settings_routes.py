@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_host.core.routes import EXAMPLE, Link, Route
+from desktop_host.core.routes import EXAMPLE, Link, Route, toml
 from desktop_host.core.settings_costs import Price
 from desktop_host.profiles.settings_file import SettingsFile
-from desktop_host.profiles.settings_routes import toml
 
 OWN = """
 schema = 1
@@ -41,9 +40,10 @@ async def test_routes_and_prices_are_read_and_written_back_with_their_comments(t
 
 async def test_the_example_reads_back_as_it_is_printed(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    path.write_text(toml(EXAMPLE))
+    odd = Route("odd", (Link('compat:http://x/v1#m"q', 10, False, False, 0.5),))
+    path.write_text(toml((*EXAMPLE, odd)))
     file = await SettingsFile.open(path)
-    assert file.current().routes == EXAMPLE and file.problems() == ()
+    assert file.current().routes == (*EXAMPLE, odd) and file.problems() == ()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,72 @@
+"""Routes, quotas and costs through the real program."""
+
+from __future__ import annotations
+
+from tests.live.program import run, script
+
+
+def of(events, kind):
+    return [e for e in events if e.get("type") == kind]
+
+
+def test_a_route_falls_back_remembers_the_failure_and_explains_itself(tmp_path):
+    home = tmp_path / "home"
+    bad = script(tmp_path / "bad.json", *[[{"error": {"code": "overloaded"}}]] * 4)
+    good = script(tmp_path / "good.json", [{"text": "from the second"}], [{"text": "again"}])
+    (made,) = run(home, "route", "set", "careful", bad, good)
+    assert [link["model"] for link in made["chain"]] == [bad, good]
+    events = run(home, "chat", "--model", "careful", "--no-servers", "--prompt", "one", "--prompt", "two")
+    assert [e["text"] for e in of(events, "turn_ended")] == ["from the second", "again"]
+    (changed,) = of(events, "route_changed")
+    assert (changed["from"], changed["to"], changed["reason"]) == (bad, good, "overloaded")
+    first, second = run(home, "route", "explain", "--task", "careful")
+    assert (first["model"], first["chosen"], first["reasons"]) == (bad, True, ["first"])
+    assert (second["chosen"], second["reasons"]) == (False, ["next"])
+    assert run(home, "route", "remove", "careful")[0]["removed"]
+    (error,) = run(home, "route", "explain", "--task", "careful", code=2)
+    assert error["code"] == "usage"
+
+
+def test_a_task_without_a_route_is_answered_by_the_chats_model(tmp_path):
+    (row,) = run(tmp_path / "home", "route", "explain", "--task", "summary")
+    assert (row["route"], row["model"], row["reasons"]) == (None, "local", ["default"])
+
+
+def test_the_example_is_written_once_and_leaves_own_routes_alone(tmp_path):
+    home = tmp_path / "home"
+    run(home, "route", "set", "code", "local")
+    assert run(home, "route", "example", "--write")[0]["routes"] == 10
+    assert run(home, "route", "example", "--write")[0]["routes"] == 10
+    rows = run(home, "route", "list")
+    assert next(r for r in rows if r["name"] == "code")["chain"][0]["model"] == "local" and len(rows) == 10
+
+
+def test_a_spent_quota_and_an_unknown_price_end_with_exit_4(tmp_path):
+    home = tmp_path / "home"
+    model = script(tmp_path / "m.json", *[[{"text": "x"}]] * 4)
+    run(home, "settings", "set", "quotas.free", "2")
+    run(home, "settings", "set", "quotas.tier", "free")
+    events = run(home, "chat", "--model", model, "--no-servers", *["--prompt", "q"] * 3, code=4)
+    assert events[-1]["code"] == "quota_spent" and len(of(events, "assistant_said")) == 2
+    standing = {row["scope"]: row for row in run(home, "usage", "--by", "budget")}
+    assert (standing["day"]["calls"], standing["day"]["limit_calls"]) == (2, 2)
+    run(home, "settings", "set", "quotas.tier", "none")
+    unknown = script(tmp_path / "u.json", [{"text": "x"}, {"usage": {"input": 5, "output": 5, "cost_usd": None}}])
+    events = run(home, "chat", "--model", unknown, "--no-servers", "--budget", "1", "q", code=4)
+    assert events[-1]["code"] == "price_unknown"
+    run(home, "chat", "--model", unknown, "--no-servers", "--budget", "1", "--token-budget", "5000", "q")
+
+
+def test_a_budget_of_a_chat_holds_across_runs_and_can_be_raised(tmp_path):
+    home = tmp_path / "home"
+    model = script(tmp_path / "m.json", *[[{"text": "x"}, {"usage": {"input": 9, "output": 9, "cost_usd": 0.04}}]] * 4)
+    events = run(home, "chat", "--model", model, "--no-servers", "--budget", "0.1", "a")
+    session = events[0]["session"]
+    events = run(home, "chat", "--session", session, *["--prompt", "b"] * 2, code=4)
+    assert events[-1]["code"] == "budget_spent" and events[-1]["params"]["scope"] == "session"
+    resumed = run(home, "sessions", "resume", session, "--budget", "0.2")
+    assert of(resumed, "turn_ended")[0]["status"] == "done"
+    (row,) = run(home, "usage", "--by", "session")
+    assert row["requests"] == 3 and abs(row["cost_usd"] - 0.12) < 1e-9 and row["cache_hit"] == 0
+    (row,) = run(home, "usage", "--by", "purpose")
+    assert row["purpose"] == "chat"
