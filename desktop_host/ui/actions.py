@@ -46,6 +46,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("servers.add", "Ctrl+Shift+A", "plus", "ready"),
     Command("go.skills", "Ctrl+3", "skills", "ready"),
     Command("skills.install", "Ctrl+Shift+S", "plus", "ready"),
+    Command("go.usage", "Ctrl+4", "usage", "ready"),
     Command("go.settings", "Ctrl+, Ctrl+5", "settings", "ready"),
     Command("go.models", "Ctrl+Shift+M", "model", "ready"),
     Command("go.permissions", "", "shield", "ready"),

@@ -205,7 +205,7 @@ class FakeHost(Host):
         self.publish(session, ev.StateChanged(state, len(self.queues.get(session, []))))
 
     def _begin(self, session: str, said: UserInput, ticket: Ticket | None, resumed: bool = False) -> None:
-        turn = next(self._turn)
+        turn = max(next(self._turn), 1 + max((s.turn for s in self.journal.get(session, ())), default=0))
 
         async def run() -> None:
             if not resumed:

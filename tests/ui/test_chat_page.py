@@ -148,7 +148,7 @@ def test_a_message_sent_while_the_model_works_is_queued_and_counted(qtbot: QtBot
     assert page.composer.send_button.isVisible()
     assert page.composer.send_button.text() == "Queue"
     qtbot.keyClick(page.composer.edit, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: page.composer.queued.text() == "1 message waits", timeout=5000)
+    qtbot.waitUntil(lambda: [r.message.text for r in page.queue.rows] == ["second"], timeout=5000)
     qtbot.mouseClick(page.composer.stop_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(rows(page, UserMessage)) == 2, timeout=5000)
 

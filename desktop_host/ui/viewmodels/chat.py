@@ -16,6 +16,7 @@ from desktop_host.core.transcript import Transcript
 from desktop_host.engine.host import Host, InputFile, UserInput
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.viewmodels.choices import Choices
+from desktop_host.ui.viewmodels.retelling import Retelling
 from desktop_host.ui.viewmodels.transcript import TranscriptModel
 
 DRAFT_PAUSE_MS = 600
@@ -46,7 +47,7 @@ class Chat(QObject):
 
     def __init__(self, bridge: Bridge, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._bridge = bridge
+        self._bridge = self.bridge = bridge
         self.session: str | None = None
         self.transcript = TranscriptModel(self)
         self.choices = Choices(bridge, self)
@@ -61,6 +62,7 @@ class Chat(QObject):
         self._draft_timer.setSingleShot(True)
         self._draft_timer.setInterval(DRAFT_PAUSE_MS)
         self._draft_timer.timeout.connect(self._keep_draft)
+        self.retelling = Retelling(self)
         bridge.batch.connect(self._take)
         bridge.lagged.connect(self._reread)
 

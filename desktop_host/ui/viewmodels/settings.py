@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_host.core import settings as core
 from desktop_host.core.errors import HostError
 from desktop_host.core.permissions import Rule
+from desktop_host.core.routes import Considered, Needs, Route
 from desktop_host.core.settings import Endpoint, Settings
 from desktop_host.engine.host import Host
 from desktop_host.ui.bridge import Bridge
@@ -73,6 +74,27 @@ class ProfileSettings(QObject):
             done()
 
         self._bridge.then(act, kept, failed, self)
+
+    def put_routes(
+        self, routes: tuple[Route, ...], done: Callable[[], None], failed: Callable[[HostError], None]
+    ) -> None:
+        """Keep another table of routes."""
+
+        async def act(host: Host) -> Settings:
+            await host.settings.save(replace(host.settings.current(), routes=routes))
+            return host.settings.current()
+
+        def kept(settings: Settings) -> None:
+            self._show(settings)
+            done()
+
+        self._bridge.then(act, kept, failed, self)
+
+    def explain_route(
+        self, name: str, done: Callable[[tuple[Considered, ...]], None], failed: Callable[[HostError], None]
+    ) -> None:
+        """Ask what a route would do with a short question that offers tools."""
+        self._bridge.then(lambda host: host.models.explain(name, Needs(1000, tools=True)), done, failed, self)
 
     def _show(self, settings: Settings) -> None:
         self.current, self.loaded = settings, True

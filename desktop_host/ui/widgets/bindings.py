@@ -41,6 +41,7 @@ def bind_commands(w: Workspace) -> None:
         "servers.add": w.add_server,
         "go.skills": w.skills.show,
         "skills.install": w.skills.install,
+        "go.usage": w.usage.show,
         "go.settings": w.show_settings,
         "go.models": w.show_models,
         "go.permissions": lambda: w.show_settings("permissions"),

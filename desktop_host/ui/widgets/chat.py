@@ -20,7 +20,11 @@ from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.widgets.ask_card import AskCard
 from desktop_host.ui.widgets.ask_window import AskDesk
 from desktop_host.ui.widgets.banner import Banner
-from desktop_host.ui.widgets.composer import Composer, local_files
+from desktop_host.ui.widgets.chat_messages import MessageActs
+from desktop_host.ui.widgets.chat_offers import OfferDesk
+from desktop_host.ui.widgets.composer import Composer
+from desktop_host.ui.widgets.composer_edit import local_files
+from desktop_host.ui.widgets.composer_queue import QueueList
 from desktop_host.ui.widgets.page import Empty
 from desktop_host.ui.widgets.pieces import column, icon_button, row
 from desktop_host.ui.widgets.transcript import TranscriptView
@@ -42,6 +46,12 @@ class ChatPage(QWidget):
     """The new chat became the session of this id."""
     needs_model = Signal()
     """The person wants to choose or set up a model."""
+    needs_budget = Signal()
+    """The person wants to raise a limit."""
+    wanted = Signal(str)
+    """Another session is to be shown: a branch that was made, or where one came from."""
+    told = Signal(str)
+    """Words for a quiet notice."""
 
     def __init__(self, bridge: Bridge, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,12 +69,17 @@ class ChatPage(QWidget):
         for widget in (self.welcome, self.view, self._waiting):
             self._stack.addWidget(widget)
         self._banner = Banner()
+        self.messages = MessageActs(self)
+        self.queue = QueueList(self.chat.retelling)
+        self.offers = OfferDesk(self)
         self._jump = icon_button("chevron-down", tr("chat.jump"), self._to_end, role="")
         self._jump.setParent(self)
         self._jump.hide()
         foot = QVBoxLayout()
         foot.setSpacing(theme.px(Space.S))
-        foot.addWidget(self._banner)
+        for part in (self._banner, self.queue, self.messages.strip):
+            foot.addWidget(part)
+        foot.addLayout(self.offers.slot)
         foot.addWidget(self.composer)
         self._foot = QWidget()
         self._foot.setLayout(foot)
@@ -91,18 +106,19 @@ class ChatPage(QWidget):
         chat.failed.connect(self._on_failed)
         chat.created.connect(self.session_changed)
         chat.refused.connect(self._give_back)
+        chat.retelling.branched.connect(self.wanted)
         chat.choices.models_changed.connect(self._show_state)
         chat.choices.options_changed.connect(self._show_state)
         chat.transcript.status.connect(self._on_status)
         chat.transcript.changed.connect(lambda _e: self._show_state())
         view.answered.connect(self._answer)
-        view.acted.connect(self._act)
+        view.acted.connect(self.messages.notice)
         view.at_end.connect(lambda on: self._place_jump(not on))
         view.asked.connect(self._on_asked)
         composer.send.connect(self._send)
         composer.stop.connect(chat.stop)
         composer.needs_model.connect(self.needs_model)
-        composer.problem.connect(lambda words: self._banner.say(words))
+        composer.problem.connect(self.say)
         self.welcome.picked.connect(self.put_text)
         self.welcome.needs_model.connect(self.needs_model)
         view.verticalScrollBar().rangeChanged.connect(lambda _a, _b: self._align())
@@ -129,6 +145,10 @@ class ChatPage(QWidget):
         """Write into the composer without sending."""
         self.composer.put(text, self.composer.files)
         self.focus_composer()
+
+    def say(self, what: str, remedy: str = "") -> None:
+        """Tell of a failure above the composer."""
+        self._banner.say(what, remedy)
 
     def focus_composer(self) -> None:
         """Let the person type."""
@@ -199,25 +219,14 @@ class ChatPage(QWidget):
 
     def _send(self, text: str, files: tuple[InputFile, ...]) -> None:
         self._banner.hide()
+        if self.messages.send(text, files):
+            return
         self.chat.send(text, files)
         self.view.to_end()
 
     def _answer(self, ask_id: str, answer: Answer) -> None:
         self.chat.answer(ask_id, answer)
         self.focus_composer()
-
-    def _act(self, verb: str) -> None:
-        match verb:
-            case "resume":
-                self.chat.resume()
-            case "continue":
-                self.chat.send(tr("chat.do.continue.text"))
-            case "apply_tools":
-                self.chat.apply_tools()
-            case "cancel":
-                self.chat.stop()
-            case "settings":
-                self.needs_model.emit()
 
     def _press(self, number: int) -> None:
         card = self.view.open_card()
@@ -242,6 +251,9 @@ class ChatPage(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape stops the running turn, wherever on the page the focus is."""
+        if event.key() == Qt.Key.Key_Escape and self.messages.active:
+            self.messages.cancel()
+            return
         if event.key() == Qt.Key.Key_Escape and self.chat.transcript.running:
             self.chat.stop()
             return

@@ -5,74 +5,22 @@ from __future__ import annotations
 import mimetypes
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMimeData, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage, QImageWriter, QKeyEvent
-from PySide6.QtWidgets import QFileDialog, QFrame, QPlainTextEdit, QWidget
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage, QImageWriter
+from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 
 from desktop_host.engine.host import InputFile
-from desktop_host.i18n import tr, trn
-from desktop_host.ui.theme import Space, set_icon, set_role, theme
+from desktop_host.i18n import tr
+from desktop_host.ui.theme import Space, set_icon, theme
 from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.widgets.choosers import ModelButton, ServersButton
+from desktop_host.ui.widgets.composer_edit import MessageEdit, local_files
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.image_view import human_size
-from desktop_host.ui.widgets.pieces import button, clear, column, icon_button, label, row
+from desktop_host.ui.widgets.pieces import button, clear, column, icon_button, row
 
 MAX_FILE = 20 * 1024 * 1024
 """Largest file (bytes) that goes with a message."""
-MAX_LINES = 12
-
-
-class MessageEdit(QPlainTextEdit):
-    """Enter sends, Shift+Enter breaks the line; files and pictures that are pasted or dropped are attached."""
-
-    submitted = Signal()
-    files = Signal(object)
-    """`list[Path]` that were dropped or pasted."""
-    picture = Signal(object)
-    """`QImage` that was pasted."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        set_role(self, "plain")
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setTabChangesFocus(True)
-        self.setPlaceholderText(tr("chat.composer.placeholder"))
-        self.setAccessibleName(tr("chat.composer.name"))
-        self.setAccessibleDescription(tr("chat.composer.keys"))
-        self.document().setDocumentMargin(theme.px(Space.XS))
-        self.document().documentLayout().documentSizeChanged.connect(lambda _s: self.fit())
-        self.fit()
-
-    def fit(self) -> None:
-        """Grow with the text, up to twelve lines."""
-        lines = max(1, min(MAX_LINES, round(self.document().size().height())))
-        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 2 * theme.px(Space.XS) + 4)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter sends."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            if event.modifiers() & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier):
-                self.insertPlainText("\n")
-                self.ensureCursorVisible()
-            else:
-                self.submitted.emit()
-            return
-        super().keyPressEvent(event)
-
-    def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        """Text, pictures and files."""
-        return source.hasText() or source.hasImage() or source.hasUrls()
-
-    def insertFromMimeData(self, source: QMimeData) -> None:
-        """Attach files and pictures; insert text."""
-        paths = local_files(source)
-        if paths:
-            self.files.emit(paths)
-        elif source.hasImage() and not source.hasText():
-            self.picture.emit(source.imageData())
-        elif source.hasText():
-            self.insertPlainText(source.text())
 
 
 class Composer(QFrame):
@@ -105,14 +53,14 @@ class Composer(QFrame):
         self.model_button = ModelButton(chat.choices)
         self.model_button.needs_model.connect(self.needs_model)
         self.servers_button = ServersButton(chat.choices)
-        self.queued = label("", "caption", wrap=False)
+        self.insert_button = icon_button("slash", tr("composer.insert"))
         self.stop_button = button(tr("chat.stop"), self.stop.emit, icon="stop")
         self.stop_button.setToolTip(tr("chat.stop.key"))
         self.send_button = button(tr("chat.send"), self._submit, role="primary", icon="send")
         self.send_button.setToolTip(tr("chat.send.key"))
         layout.addLayout(
             row(
-                self.attach_button, self.model_button, self.servers_button, None, self.queued, self.stop_button,
+                self.attach_button, self.insert_button, self.model_button, self.servers_button, None, self.stop_button,
                 self.send_button, space=theme.px(Space.XS),
             )
         )  # fmt: skip
@@ -153,9 +101,11 @@ class Composer(QFrame):
         self.send_button.setVisible(not running or has)
         self.send_button.setText(tr("chat.queue") if running else tr("chat.send"))
         self.send_button.setEnabled(has and not self._chat.busy)
-        n = status.now.queued
-        self.queued.setText(trn("chat.queued", n) if n else "")
-        self.queued.setVisible(bool(n))
+
+    def add_files(self, files: tuple[InputFile, ...]) -> None:
+        """Attach what is read already."""
+        self._files += files
+        self._show_chips()
 
     def attach(self, paths: list[Path]) -> None:
         """Add files; says which of them cannot go along."""
@@ -243,11 +193,6 @@ class Composer(QFrame):
         """Attach what was dropped."""
         self.attach(local_files(event.mimeData()))
         event.acceptProposedAction()
-
-
-def local_files(source: QMimeData) -> list[Path]:
-    """The files of this computer in what was dropped or pasted."""
-    return [Path(u.toLocalFile()) for u in source.urls() if u.isLocalFile()] if source.hasUrls() else []
 
 
 def _is_text(data: bytes) -> bool:

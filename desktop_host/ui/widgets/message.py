@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from desktop_host.core.transcript import AssistantEntry
@@ -11,12 +11,11 @@ from desktop_host.i18n import tr
 from desktop_host.ui.markdown import CloseCode, CodeLines, Commit, OpenCode, Splitter, Step, Tail
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.widgets.code import CodeFrame, copied
+from desktop_host.ui.widgets.message_foot import FLUSH, MessageFoot
 from desktop_host.ui.widgets.prose import Prose
 
 SEGMENT = 4000
 """After so many characters prose goes on in a new widget, so that none grows without bound."""
-FLUSH = "padding-left: 1px; padding-right: 4px;"
-"""For quiet buttons that stand in line with text."""
 SLOW_TAIL = 1500
 """A longer open block (characters) is rendered at most every `SLOW_MS`, so that it costs no more per token."""
 SLOW_MS = 80
@@ -164,7 +163,10 @@ class ThinkingBlock(QWidget):
 
 
 class AssistantMessage(QWidget):
-    """What the model said: reasoning, text, and Copy once it is whole."""
+    """What the model said: reasoning, text, and what can be done with it once it is whole."""
+
+    acted = Signal(str, str)
+    """`(verb, key of the entry)`; verbs as of `MessageFoot`."""
 
     def __init__(self, entry: AssistantEntry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -175,20 +177,9 @@ class AssistantMessage(QWidget):
         self._last = True
         self.text = MarkdownView(self)
         column.addWidget(self.text)
-        self._foot = QWidget(self)
-        foot = QHBoxLayout(self._foot)
-        foot.setContentsMargins(0, 0, 0, 0)
-        self.copy_button = QPushButton(tr("chat.copy"))
-        set_role(self.copy_button, "quiet")
-        self.copy_button.setStyleSheet(FLUSH)
-        set_icon(self.copy_button, "copy", "muted", 14)
-        self.copy_button.setAccessibleName(tr("chat.message.copy"))
-        self.copy_button.clicked.connect(self._copy)
-        foot.addWidget(self.copy_button)
-        self._model = QLabel()
-        set_role(self._model, "caption")
-        foot.addWidget(self._model)
-        foot.addStretch()
+        self._foot = MessageFoot(self)
+        self._foot.acted.connect(self._act)
+        self.copy_button = self._foot.copy_button
         column.addWidget(self._foot)
         self.show_entry(entry)
 
@@ -205,23 +196,20 @@ class AssistantMessage(QWidget):
         self.text.show_text(entry.text, finished=not entry.streaming)
         self.text.setVisible(bool(entry.text))
         self._show_foot()
-        words = [entry.model] if entry.model else []
-        if entry.cached:
-            words.append(tr("chat.message.cached"))
-        if entry.cost_usd:
-            words.append(f"${entry.cost_usd:.4f}")
-        if entry.partial:
-            words.append(tr("chat.message.partial"))
-        if entry.input_tokens or entry.output_tokens:
-            self._model.setToolTip(
-                tr("chat.message.tokens", read=f"{entry.input_tokens:,}", written=f"{entry.output_tokens:,}")
-            )
-        self._model.setText(" · ".join(words))
+        self._foot.show_entry(entry)
 
-    def set_last(self, last: bool) -> None:
-        """Only the last message of a turn offers Copy and names the model."""
+    def set_last(self, last: bool, newest: bool = False) -> None:
+        """Only the last message of a turn has a foot; the newest of all has it unfolded."""
         self._last = last
         self._show_foot()
+        if newest and last:
+            self._foot.unfold()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """All that can be done with it is offered where the mouse is."""
+        super().enterEvent(event)
+        if self._foot.isVisible():
+            self._foot.unfold()
 
     def _show_foot(self) -> None:
         shown = self._last and not self._entry.streaming and bool(self._entry.text)
@@ -231,6 +219,14 @@ class AssistantMessage(QWidget):
         """Colours anew after a change of theme."""
         self.text.restyle()
 
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._entry.text)
-        copied(self.copy_button)
+    @property
+    def foot(self) -> MessageFoot:
+        """What stands below it."""
+        return self._foot
+
+    def _act(self, verb: str) -> None:
+        if verb == "copy":
+            QGuiApplication.clipboard().setText(self._entry.text)
+            copied(self.copy_button)
+        else:
+            self.acted.emit(verb, self._entry.key)

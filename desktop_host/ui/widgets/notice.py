@@ -24,15 +24,27 @@ _LOOKS = {
     "turn_budget": ("usage", "warning"),
     "tools_changed": ("tool", "info"),
     "route_changed": ("model", "muted"),
+    "compacted": ("document", "muted"),
+    "budget_near": ("usage", "warning"),
+    "quota_near": ("usage", "warning"),
+    "turn_tokens_near": ("usage", "warning"),
+    "budget_late": ("usage", "warning"),
+    "branched": ("branch", "muted"),
 }
-_CARDS = {"turn_error": "card-danger", "tools_changed": "card-info", "retry_scheduled": "card-warning"}
+_CARDS = {
+    "turn_error": "card-danger", "tools_changed": "card-info", "retry_scheduled": "card-warning",
+    "budget_near": "card-warning", "quota_near": "card-warning", "turn_budget": "card-warning",
+}  # fmt: skip
+_RAISES = ("budget_near", "quota_near", "turn_tokens_near", "budget_late", "turn_budget")
+_BUDGETS = ("budget_spent", "quota_spent", "price_unknown")
 _VERBS = {"turn_interrupted": "resume", "turn_error": "resume", "turn_length": "continue", "turn_max_steps": "resume"}
 
 
 class NoticeLine(QFrame):
-    """One notice. `acted` says what its button wants: resume, continue, apply_tools, cancel, settings."""
+    """One notice."""
 
     acted = Signal(str)
+    """What its button wants: resume, continue, apply_tools, cancel, settings, undo_summary, raise_budget, open:ID."""
 
     def __init__(self, entry: NoticeEntry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -108,7 +120,7 @@ class NoticeLine(QFrame):
         self.setAccessibleName(" ".join(filter(None, (what, more))))
         verb = self._verb()
         if verb:
-            self.action = button(tr(f"chat.do.{verb}"), lambda: self.acted.emit(verb))
+            self.action = button(tr(f"chat.do.{verb.partition(':')[0]}"), lambda: self.acted.emit(verb))
             inset = row(space=0)
             inset.addSpacing(theme.px(24))
             inset.addLayout(Flow(self.action))
@@ -121,6 +133,12 @@ class NoticeLine(QFrame):
         code = self.entry.code
         if code == "retry_scheduled":
             return "cancel"
+        if code == "compacted":
+            return "" if self.entry.params.get("undone") else "undo_summary"
+        if code == "branched":
+            return f"open:{self.entry.params.get('source', '')}"
+        if code in _RAISES or (code == "turn_error" and _error_code(self.entry) in _BUDGETS):
+            return "raise_budget"
         if code == "tools_changed":
             return "" if self.entry.params.get("applied") else "apply_tools"
         if code == "turn_error" and _error_code(self.entry) in ("auth", "billing", "model_missing", "unknown_model"):

@@ -1,183 +1,49 @@
-"""Settings: what the settings schema says, models and keys, and standing permissions."""
+"""Settings: what the settings schema says, models and keys, costs and routes, and standing permissions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QBoxLayout,
-    QComboBox,
-    QLineEdit,
-    QPlainTextEdit,
-    QSpinBox,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QTabWidget
 
-from desktop_host.core.errors import HostError
-from desktop_host.core.settings import SECTIONS, Setting, schema
+from desktop_host.core.settings import SECTIONS
 from desktop_host.i18n import current, tr
-from desktop_host.ui.theme import Space, theme
-from desktop_host.ui.viewmodels.lifetime import while_alive
+from desktop_host.ui.theme import Space
 from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
+from desktop_host.ui.widgets.costs_tab import SECTIONS as COSTS
+from desktop_host.ui.widgets.costs_tab import CostsTab
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.forms import NumberBox
-from desktop_host.ui.widgets.page import Centred, Page, told
+from desktop_host.ui.widgets.page import Centred, Page
 from desktop_host.ui.widgets.permissions_page import PermissionsTab
-from desktop_host.ui.widgets.pieces import Card, button, column, label, rule
+from desktop_host.ui.widgets.pieces import button, label
 from desktop_host.ui.widgets.providers_page import ProvidersTab
-from desktop_host.ui.widgets.switch import Switch
+from desktop_host.ui.widgets.setting_row import SettingRow, keys_of, section_card
 
-TABS = ("general", "models", "permissions")
-HIDDEN = frozenset({"general.onboarded", "model.default"})
-"""Not drawn from the schema: a mark of ours, and what the models page chooses."""
-TYPING_MS = 700
-
-
-class SettingRow(QWidget):
-    """One key: name and help, and the control its metadata asks for; beside or below, as the room is."""
-
-    def __init__(self, settings: ProfileSettings, spec: Setting) -> None:
-        super().__init__()
-        self.spec = spec
-        self._settings = settings
-        name = tr(f"settings.{spec.key}")
-        self._line = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(Space.M)
-        words = column(space=2)
-        words.addWidget(label(name))
-        help_key = f"settings.{spec.key}.help"
-        if current().has(help_key):
-            words.addWidget(label(tr(help_key), "caption"))
-        self._error = label("", "danger")
-        self._error.hide()
-        words.addWidget(self._error)
-        self.control = self._make()
-        self.control.setAccessibleName(name)
-        if isinstance(self.control, NumberBox):
-            self.control.lineEdit().setAccessibleName(name)
-        self._line.addLayout(words, 1)
-        self._line.addWidget(self.control, 0, Qt.AlignmentFlag.AlignVCenter)
-        settings.changed.connect(self._changed)
-        self._show()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        below = isinstance(self.control, QPlainTextEdit) or (
-            self.width() < theme.px(430) and not isinstance(self.control, Switch)
-        )
-        way = QBoxLayout.Direction.TopToBottom if below else QBoxLayout.Direction.LeftToRight
-        if way != self._line.direction():
-            self._line.setDirection(way)
-            align = Qt.AlignmentFlag(0) if below else Qt.AlignmentFlag.AlignVCenter
-            self._line.setAlignment(self.control, align)
-
-    def _make(self) -> QWidget:
-        spec = self.spec
-        match spec.widget:
-            case "choice":
-                box = QComboBox()
-                for one in spec.choices:
-                    box.addItem(tr(f"settings.{spec.key}.{one}"), one)
-                box.activated.connect(lambda _at: self._set(box.currentData()))
-                box.setMinimumWidth(theme.px(190))
-                return box
-            case "number":
-                low, high = spec.range or (0, 1_000_000)
-                scale = spec.key == "general.font_scale"
-                spin = NumberBox(int(low), int(high), step=10 if scale else 1, suffix=" %" if scale else "")
-                spin.valueChanged.connect(self._set)
-                return spin
-            case "flag":
-                switch = Switch(tr(f"settings.{spec.key}"))
-                switch.clicked.connect(self._set)
-                return switch
-            case "multiline":
-                text = QPlainTextEdit()
-                text.setFixedHeight(theme.px(96))
-                text.setTabChangesFocus(True)
-                timer = QTimer(self)
-                timer.setSingleShot(True)
-                timer.setInterval(TYPING_MS)
-                timer.timeout.connect(lambda: self._set(text.toPlainText()))
-                text.textChanged.connect(timer.start)
-                text.installEventFilter(self)
-                self._typing = timer
-                return text
-            case _:
-                line = QLineEdit()
-                line.setMinimumWidth(theme.px(220))
-                line.editingFinished.connect(lambda: self._set(line.text().strip()))
-                return line
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.FocusOut and isinstance(self.control, QPlainTextEdit):
-            self._typing.stop()
-            self._set(self.control.toPlainText())
-        return False
-
-    def _set(self, value: object) -> None:
-        if value == self._settings.value(self.spec.key):
-            return
-        self._error.hide()
-        self._settings.set(self.spec.key, value, while_alive(self, self._failed))
-
-    def _failed(self, error: HostError) -> None:
-        self._error.setText(" ".join(told(error)))
-        self._error.show()
-
-    def _changed(self, key: str) -> None:
-        if key in ("", self.spec.key):
-            self._show()
-
-    def _show(self) -> None:
-        value, control = self._settings.value(self.spec.key), self.control
-        blocked = control.blockSignals(True)
-        match control:
-            case QComboBox():
-                control.setCurrentIndex(control.findData(value))
-            case QSpinBox():
-                control.setValue(int(value))
-            case Switch():
-                control.put(bool(value))
-            case QPlainTextEdit() if control.toPlainText() != value:
-                control.setPlainText(str(value))
-            case QLineEdit() if control.text() != value:
-                control.setText(str(value))
-        control.blockSignals(blocked)
+TABS = ("general", "models", "costs", "permissions")
 
 
 class GeneralTab(Page):
-    """Every key of the schema, by section."""
+    """Every key of the schema but those of costs, by section."""
 
     def __init__(self, settings: ProfileSettings, first_run: Callable[[], None]) -> None:
         super().__init__(inside=True)
         self.rows: dict[str, SettingRow] = {}
         for section in SECTIONS:
-            specs = [s for s in schema() if s.key.startswith(f"{section}.") and s.key not in HIDDEN]
             # A section without words here is drawn by the page of its own part of the window.
-            if not specs or not current().has(f"settings.{section}"):
+            if section in COSTS or not keys_of((section,)) or not current().has(f"settings.{section}"):
                 continue
             if self.rows:
                 self.column.addSpacing(Space.S)
             self.add(label(tr(f"settings.{section}"), "heading"))
-            card = Card(space=Space.M)
-            for at, spec in enumerate(specs):
-                if at:
-                    card.add(rule())
-                made = SettingRow(settings, spec)
-                self.rows[spec.key] = made
-                card.add(made)
+            card, rows = section_card(settings, section)
+            self.rows |= rows
             self.add(card)
         self.add(Flow(button(tr("command.go.first_run"), first_run)))
 
 
 class SettingsPage(Centred):
-    """Three tabs."""
+    """Four tabs."""
 
     def __init__(
         self, settings: ProfileSettings, models: Models, permissions: Permissions, first_run: Callable[[], None]
@@ -186,10 +52,11 @@ class SettingsPage(Centred):
         self.column.addWidget(label(tr("nav.settings"), "title"))
         self.general = GeneralTab(settings, first_run)
         self.models = ProvidersTab(models, settings)
+        self.costs = CostsTab(settings, models)
         self.permissions = PermissionsTab(permissions)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        for name, tab in zip(TABS, (self.general, self.models, self.permissions), strict=True):
+        for name, tab in zip(TABS, (self.general, self.models, self.costs, self.permissions), strict=True):
             self.tabs.addTab(tab, tr(f"settings.tab.{name}"))
         self.column.addWidget(self.tabs, 1)
 

@@ -32,6 +32,7 @@ NAV = (
     ("chats", "go.chats", "chat"),
     ("servers", "go.servers", "servers"),
     ("skills", "go.skills", "skills"),
+    ("usage", "go.usage", "usage"),
     ("settings", "go.settings", "settings"),
 )
 

@@ -17,6 +17,7 @@ from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.pieces import button
 from desktop_host.ui.widgets.pulse import Pulse
 from desktop_host.ui.widgets.rows import Row, make, show
+from desktop_host.ui.widgets.user_message import UserMessage
 
 WINDOW = 40
 """Rows kept as widgets. Building a widget costs about 2 ms; forty are built within a blink and scroll freely."""
@@ -41,6 +42,8 @@ class TranscriptView(QScrollArea):
     """What the button of a notice wants."""
     at_end = Signal(bool)
     """Whether the reader sees the newest row."""
+    message_acted = Signal(str, str)
+    """`(verb, key)`: what the person wants to do with a message."""
     asked = Signal(object)
     """The `AskCard` of a question that has just been raised."""
 
@@ -56,7 +59,7 @@ class TranscriptView(QScrollArea):
         self._quiet = QTimer(self)
         self._quiet.setSingleShot(True)
         self._quiet.setInterval(SETTLE_MS)
-        self._quiet.timeout.connect(self._release)
+        self._quiet.timeout.connect(lambda: setattr(self, "_holding", None))
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -143,9 +146,6 @@ class TranscriptView(QScrollArea):
         self._show_earlier()
         self._quiet.start()
 
-    def _release(self) -> None:
-        self._holding = None
-
     # ---- rows
 
     def _rebuild(self) -> None:
@@ -198,6 +198,8 @@ class TranscriptView(QScrollArea):
             row.answered.connect(self.answered)
         elif isinstance(row, NoticeLine):
             row.acted.connect(self.acted)
+        elif isinstance(row, UserMessage | AssistantMessage):
+            row.acted.connect(self.message_acted)
         return row
 
     def _drop(self, keys: tuple[str, ...]) -> None:
@@ -238,7 +240,7 @@ class TranscriptView(QScrollArea):
             if isinstance(row, NoticeLine):
                 row.set_last(key == last and idle)
             elif isinstance(row, AssistantMessage) and entry is not None:
-                row.set_last(entry.turn not in worked)
+                row.set_last(entry.turn not in worked, newest=idle and not worked)
             if entry is not None and isinstance(entry, ToolEntry | AssistantEntry):
                 worked.add(entry.turn)
         self._pulse.show_working(not idle and self._nothing_moves())

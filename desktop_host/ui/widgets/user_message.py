@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
@@ -11,7 +11,7 @@ from desktop_host.core.transcript import UserEntry
 from desktop_host.i18n import tr, trn
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.widgets.image_view import ImageView, human_size
-from desktop_host.ui.widgets.message import FLUSH
+from desktop_host.ui.widgets.message_foot import FLUSH, small
 
 USER_LINES = 24
 USER_CHARS = 3000
@@ -21,12 +21,20 @@ USER_CHARS = 3000
 class UserMessage(QWidget):
     """What the person said: a bubble at the right, with what they attached and the skills it woke."""
 
+    acted = Signal(str, str)
+    """`(verb, key of the entry)`: more."""
+
     def __init__(self, entry: UserEntry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._unfolded = False
+        self._key = entry.key
         row = QHBoxLayout(self)
-        row.setContentsMargins(theme.px(Space.XL) * 2, 0, 0, 0)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(theme.px(Space.XS))
         row.addStretch(1)
+        self.more = small("more", tr("composer.more"))
+        self.more.clicked.connect(lambda _c=False: self.acted.emit("more", self._key))
+        row.addWidget(self.more, 0, Qt.AlignmentFlag.AlignBottom)
         self._bubble = QFrame()
         self._bubble.setObjectName("userBubble")
         self._bubble.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
@@ -91,7 +99,7 @@ class UserMessage(QWidget):
         bounds = self._text.fontMetrics().boundingRect(
             QRect(0, 0, 1_000_000, 1_000_000), int(Qt.AlignmentFlag.AlignLeft.value), self._text.text()
         )
-        room = self.width() - theme.px(Space.XL) * 2 - 2 * theme.px(Space.M)
+        room = self.width() - self.more.sizeHint().width() - theme.px(Space.XS) - 2 * theme.px(Space.M)
         self._text.setFixedWidth(max(theme.px(24), min(bounds.width() + 4, room)))
 
     def restyle(self) -> None:

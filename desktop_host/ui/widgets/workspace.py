@@ -20,6 +20,7 @@ from desktop_host.ui.viewmodels.sessions import Sessions
 from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
 from desktop_host.ui.widgets.bindings import bind_commands
 from desktop_host.ui.widgets.chat import ChatPage
+from desktop_host.ui.widgets.chat_reach import foot_height, into_chat
 from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.inspector_place import InspectorPlace
 from desktop_host.ui.widgets.page import Empty, told
@@ -27,6 +28,7 @@ from desktop_host.ui.widgets.servers_page import ServersPage
 from desktop_host.ui.widgets.session_acts import SessionActs
 from desktop_host.ui.widgets.settings_page import SettingsPage
 from desktop_host.ui.widgets.skills_room import SkillsRoom
+from desktop_host.ui.widgets.usage_room import UsageRoom
 from desktop_host.ui.widgets.window import MainWindow
 
 
@@ -61,6 +63,7 @@ class Workspace(QObject):
         self._pages: dict[str, QWidget] = {}
         self.inspector = InspectorPlace(self)
         self.skills = SkillsRoom(self)
+        self.usage = UsageRoom(self)
         self._greeted = False
         self._open_error: HostError | None = None
         bind_commands(self)
@@ -72,6 +75,7 @@ class Workspace(QObject):
         bridge.batch.connect(self._on_batch)
         self.sessions.deleted.connect(self._deleted)
         self.settings.changed.connect(self._setting_changed)
+        self.servers.to_chat.connect(lambda text, files: into_chat(self, text, files))
         window.rebuilt.connect(self._refill)
         self._fill()
 
@@ -96,6 +100,7 @@ class Workspace(QObject):
             found = ChatPage(self.bridge, self.window.stack)
             found.session_changed.connect(self._session_changed)
             found.needs_model.connect(self.show_models)
+            self.usage.attach(found)
             self._pages["chats"] = found
         return found
 
@@ -128,7 +133,7 @@ class Workspace(QObject):
         self.servers_page.show_add(text)
 
     def show_settings(self, tab: str = "general") -> None:
-        """The settings: `general`, `models` or `permissions`."""
+        """The settings: `general`, `models`, `costs` or `permissions`."""
         self.go("settings", self.settings_page)
         self.settings_page.show_tab(tab)
 
@@ -194,6 +199,8 @@ class Workspace(QObject):
                     self.show_settings()
                 case "skills":
                     self.skills.show()
+                case "usage":
+                    self.usage.show()
                 case "first_run":
                     self.show_first_run()
                 case _:
@@ -205,17 +212,10 @@ class Workspace(QObject):
         self.page = name
         self.window.show_widget(page)
         self.inspector.place()
-        self.window.toasts.keep_clear(self._foot)
+        self.window.toasts.keep_clear(lambda: foot_height(self))
         if name != "chats":
             page.setFocus(Qt.FocusReason.OtherFocusReason)
         self.window.sidebar.show_page(name)
-
-    def _foot(self) -> int:
-        """Pixels at the lower edge that notices leave free: the composer's."""
-        if self.page != "chats":
-            return Space.XL
-        chat, composer = self.chat, self.chat.composer
-        return chat.height() - composer.mapTo(chat, composer.rect().topLeft()).y() + Space.S
 
     def _session_changed(self, session: str) -> None:
         if session != self.session:
