@@ -90,9 +90,12 @@ class SharesCard(Card):
 
     def show_row(self, skill: SkillRow) -> None:
         """Show what is kept now; sliders that a person is moving stay."""
-        if skill.versions == self._known or (self.dirty and [v.version for v in skill.versions] == list(self.rows)):
+        if skill.versions == self._known:
             return
+        moving = self.dirty and [v.version for v in skill.versions] == list(self.rows)
         self._known = skill.versions
+        if moving and self.dirty:
+            return
         clear(self._list)
         alone = len(skill.versions) == 1
         self.rows = {}

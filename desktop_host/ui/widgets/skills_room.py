@@ -64,5 +64,5 @@ class SkillsRoom(QObject):
         self._w.window.toasts.say(tr("skills.toast.saved", names=shown), "info", action)
 
     def _told(self, words: str, undo: object) -> None:
-        action = (tr("action.undo"), undo) if callable(undo) else None
+        action = (tr("skills.undo"), undo) if callable(undo) else None
         self._w.window.toasts.say(words, "check", action)

@@ -1,0 +1,129 @@
+"""The skills page on a real host: files on disk, saved, broken, mended, installed, in the real library."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from desktop_host.app.compose import open_host
+from desktop_host.engine.host import Host, HostSpec
+from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.theme import theme
+from desktop_host.ui.widgets.skill_detail import SkillDetailPage
+from desktop_host.ui.widgets.skill_install import InstallPage
+from desktop_host.ui.widgets.skill_overview import OverviewTab
+from desktop_host.ui.widgets.window import MainWindow
+from desktop_host.ui.widgets.workspace import Workspace
+from desktop_host.ui.window_state import WindowState
+
+TEXT = """---
+name: meeting-notes
+description: Write the minutes of a meeting from rough notes.
+metadata:
+  desktop-host-keywords: minutes; meeting notes; 会议纪要
+---
+# Meeting notes
+
+Begin with **who was there**.
+"""
+
+
+class Window:
+    """The window on a real host of one home."""
+
+    def __init__(self, qtbot: QtBot, home: Path) -> None:
+        theme.apply("light", 100)
+        self.qtbot, self.home = qtbot, home
+        self.bridge = Bridge(open_host, HostSpec(home))
+        self.window = MainWindow(WindowState(home, "test"))
+        self.workspace = Workspace(self.window, self.bridge, self.bridge.start)
+        self.window.build()
+        self.window.show()
+        self.bridge.start()
+        self.until(lambda: self.workspace.settings.loaded and not self.workspace.skills.model.reading, 30_000)
+        folder = self.bridge.call(self._folder).result(10)
+        self.skills = folder / "skills"
+
+    async def _folder(self, host: Host) -> Path:
+        return host.folder
+
+    def until(self, holds: Callable[[], Any], timeout: int = 10_000) -> None:
+        self.qtbot.waitUntil(lambda: bool(holds()), timeout=timeout)
+
+    def words(self) -> str:
+        page = self.workspace.skills.page
+        labels = "\n".join(one.text() for one in page.findChildren(QLabel))
+        tabs = [s for t in page.findChildren(OverviewTab) for s in t.text.segments]
+        return labels + "\n".join(s.toPlainText() for s in tabs if hasattr(s, "toPlainText"))
+
+    def close(self) -> None:
+        with self.qtbot.waitSignal(self.bridge.closed, timeout=15_000):
+            self.bridge.close()
+        self.window.hide()
+        self.window.deleteLater()
+
+
+@pytest.fixture
+def window(qtbot: QtBot, tmp_path: Path) -> Iterator[Window]:
+    home = tmp_path / "home"
+    made = Window(qtbot, home)
+    yield made
+    made.close()
+
+
+def test_a_saved_file_is_on_the_page_within_a_second_and_a_broken_one_says_why(window: Window) -> None:
+    folder = window.skills / "meeting-notes"
+    folder.mkdir(parents=True)
+    file = folder / "SKILL.md"
+    file.write_text(TEXT, "utf-8")
+    window.workspace.skills.show()
+    window.until(lambda: "Write the minutes" in window.words())
+    window.workspace.skills.show("meeting-notes")
+    detail = window.workspace.skills.page.detail
+    assert isinstance(detail, SkillDetailPage)
+    window.until(lambda: "who was there" in window.words())
+    began = time.monotonic()
+    file.write_text(TEXT.replace("who was there", "the decisions"), "utf-8")
+    window.until(lambda: "the decisions" in window.words())
+    assert time.monotonic() - began < 2  # under one second on an idle machine
+    window.until(lambda: any("meeting-notes" in t for t in window.window.toasts.texts()))
+    file.write_text("---\nname: meeting-notes\ndescription: never closed\n", "utf-8")
+    window.until(lambda: "never closed" in window.words() and "SKILL.md:1" in window.words())
+    file.write_text(TEXT, "utf-8")
+    window.until(lambda: "SKILL.md:1" not in window.words())
+
+
+def test_a_dropped_archive_is_previewed_and_installed(window: Window, tmp_path: Path) -> None:
+    archive = tmp_path / "meeting-notes.skill"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("meeting-notes/SKILL.md", TEXT)
+        made.writestr("meeting-notes/scripts/count.py", "print(1)\n")
+    evil = tmp_path / "evil.zip"
+    with zipfile.ZipFile(evil, "w") as made:
+        made.writestr("evil/SKILL.md", TEXT)
+        made.writestr("../../outside.txt", "x")
+    window.workspace.skills.install((archive, evil))
+    page = window.workspace.skills.page
+    shown = page.other
+    assert isinstance(shown, InstallPage)
+    window.until(lambda: len(shown.blocks) == 2)
+    assert shown.blocks[1].offer.error is not None
+    assert shown.blocks[0].offer.found[0].scripts == ("scripts/count.py",)
+    shown.go.click()
+    window.until(lambda: page.detail is not None)
+    assert (window.skills / "meeting-notes" / "SKILL.md").is_file()
+    assert not (tmp_path / "outside.txt").exists()
+    page.show_skill("meeting-notes", "triggers")
+    tab = page.detail.show_tab("triggers")  # type: ignore[union-attr]
+    tab.tester.put("Please write the minutes")  # type: ignore[attr-defined]
+    window.until(lambda: any(m.chosen for m in tab.tester.matches if m.name == "meeting-notes"))  # type: ignore[attr-defined]
+    for name in ("files", "versions", "chats", "history"):
+        page.detail.show_tab(name)  # type: ignore[union-attr]
+    window.until(lambda: "installed" in window.words())
