@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from desktop_host.core import events as ev
-from desktop_host.core.errors import KnownFault, UserFault
+from desktop_host.core.auth import SignInState
+from desktop_host.core.errors import KnownFault, PeerFault, UserFault
 from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.messages import Message, Outcome, Text, user
 from desktop_host.core.models import ModelEntry, ModelProgress
 from desktop_host.core.permissions import Effect, Rule
+from desktop_host.core.server_ports import Completion, SavedResource
 from desktop_host.core.servers import (
     FailureReport,
     Http,
@@ -33,7 +35,7 @@ from desktop_host.core.servers import (
 from desktop_host.core.sessions import SessionRow, SessionState
 from desktop_host.core.settings import Settings, put
 from desktop_host.core.tools import ToolHints, ToolSpec, alias_for
-from desktop_host.core.values import FrozenDict, freeze
+from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from tests.fakes.fake_host import FakeHost
 from tests.fakes.memory_vault import MemoryVault
 
@@ -60,6 +62,10 @@ class ShellServers:
         self.calls: list[tuple[str, str, FrozenDict]] = []
         self.added_secrets: dict[str, str] = {}
         self.frames: dict[str, list[WireFrame]] = {}
+        self.watched: set[str] = set()
+        self.completions: list[tuple[str, str, str, FrozenDict]] = []
+        self.signing = asyncio.Event()
+        """Set by a test when the person comes back from the browser."""
         self.resent: list[tuple[str, str, FrozenDict]] = []
 
     def configs(self) -> tuple[ServerConfig, ...]:
@@ -163,6 +169,46 @@ class ShellServers:
 
     async def read_resource(self, name: str, uri: str) -> ToolOutcome:
         return ToolOutcome(Outcome.OK, (Text(f"contents of {uri}"),))
+
+    async def save_resource(self, name: str, uri: str) -> SavedResource:
+        self._host.folder.mkdir(parents=True, exist_ok=True)
+        path = self._host.folder / "saved.md"
+        path.write_text(f"contents of {uri}", "utf-8")
+        return SavedResource(uri, path, "text/markdown", path.stat().st_size)
+
+    async def complete(self, name: str, ref: str, argument: str, value: str, context: FrozenDict = EMPTY) -> Completion:
+        self.completions.append((ref, argument, value, context))
+        return Completion(tuple(w for w in ("tides", "timber", "moon") if w.startswith(value)))
+
+    async def subscribe(self, name: str, uri: str, on: bool = True) -> None:
+        if uri.startswith("fixed:"):
+            raise PeerFault("protocol_error", f"{name} does not let {uri} be watched", server=name)
+        (self.watched.add if on else self.watched.discard)(uri)
+
+    def subscribed(self, name: str) -> tuple[str, ...]:
+        return tuple(sorted(self.watched))
+
+    def touch(self, name: str, uri: str) -> None:
+        """A watched resource changed."""
+        self._tell(name, (f"resource:{uri}",))
+
+    async def login(self, name: str) -> ServerStatus:
+        self._set(name, replace(self.rows[name][1], state=ServerState.NEEDS_AUTH, sign_in=SignInState.SIGNING_IN))
+        self.signing.clear()
+        await self.signing.wait()
+        if self.rows[name][1].sign_in is SignInState.SIGNING_IN:
+            await self.start(name)
+            self._set(name, replace(self.rows[name][1], sign_in=SignInState.SIGNED_IN))
+        return self.rows[name][1]
+
+    async def cancel_login(self, name: str) -> None:
+        self._set(name, replace(self.rows[name][1], sign_in=SignInState.NEEDED))
+        self.signing.set()
+
+    async def logout(self, name: str) -> bool:
+        await self.stop(name)
+        self._set(name, replace(self.rows[name][1], sign_in=SignInState.NEEDED))
+        return False
 
     async def prompts(self, name: str) -> tuple[PromptSpec, ...]:
         return (PromptSpec(name, "summarise", "Summarise", "Say it short", (PromptArgument("topic", required=True),)),)

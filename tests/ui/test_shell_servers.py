@@ -17,7 +17,6 @@ from desktop_host.ui.widgets.forms import Pairs
 from desktop_host.ui.widgets.pieces import CodeBox
 from desktop_host.ui.widgets.server_detail import ServerDetail
 from desktop_host.ui.widgets.server_form import ServerSettings
-from desktop_host.ui.widgets.server_lists import PromptsTab, ResourcesTab
 from desktop_host.ui.widgets.server_logs import LogsView, log_text
 from desktop_host.ui.widgets.server_overview import FailureCard
 from desktop_host.ui.widgets.server_tools import ToolsTab, TryIt, sample_arguments
@@ -246,25 +245,6 @@ def test_a_tool_is_switched_off_and_tried_by_hand(make: Make) -> None:
     shell.qtbot.mouseClick(attempt.run, LEFT)
     shell.until(lambda: any("/tmp/a" in b.toPlainText() for b in attempt.findChildren(CodeBox)))
     assert shell.host.servers.calls == [("files", "read_file", freeze({"path": "/tmp/a"}))]
-
-
-def test_resources_are_read_and_prompts_shown(make: Make) -> None:
-    shell = make(FILES)
-    page = detail(shell, "files")
-    tab = page.show_tab("resources")
-    assert isinstance(tab, ResourcesTab)
-    shell.until(lambda: len(tab.rows) == 2)
-    tab.rows[1].uri.setText("file:///etc/hosts")  # type: ignore[attr-defined]
-    shell.qtbot.mouseClick(tab.rows[1].read, LEFT)  # type: ignore[attr-defined]
-    shell.until(lambda: any("contents of file:///etc/hosts" in b.toPlainText() for b in tab.findChildren(CodeBox)))
-    prompts = page.show_tab("prompts")
-    assert isinstance(prompts, PromptsTab)
-    shell.until(lambda: prompts.rows)
-    shell.qtbot.mouseClick(prompts.rows[0].show_it, LEFT)  # type: ignore[attr-defined]
-    assert "Still needed: topic" in shell.texts()
-    prompts.rows[0].fields["topic"].setText("tides")  # type: ignore[attr-defined]
-    shell.qtbot.mouseClick(prompts.rows[0].show_it, LEFT)  # type: ignore[attr-defined]
-    shell.until(lambda: any("summarise tides" in b.toPlainText() for b in prompts.findChildren(CodeBox)))
 
 
 def test_lists_of_a_server_that_is_not_running_offer_to_start_it(make: Make) -> None:

@@ -9,10 +9,12 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from desktop_host.core import events as ev
 from desktop_host.core.errors import HostError
+from desktop_host.core.messages import ContentBlock, Message
 from desktop_host.core.servers import ImportedServer, ServerConfig, ServerState, ServerStatus
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine.host import Host
 from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.viewmodels.server_parts import files_of, prompt_parts
 
 STATUS = int(Qt.ItemDataRole.UserRole) + 1
 """Role of the `ServerStatus` of a row."""
@@ -35,6 +37,8 @@ class Servers(QAbstractListModel):
     """`(name, tuple of list names)`: its tools, resources or prompts are others."""
     loaded = Signal()
     removed = Signal(str)
+    to_chat = Signal(str, object)
+    """`(text, tuple[InputFile, ...])` that the person wants in the message of the current chat."""
     signed_out = Signal(str, bool)
     """`(name, told)`: whether the authorization server was told to forget the tokens, too."""
 
@@ -95,6 +99,14 @@ class Servers(QAbstractListModel):
     def restart(self, name: str) -> None:
         """Stop and start a server."""
         self._act(name, lambda host: host.servers.restart(name))
+
+    def offer_resource(self, blocks: tuple[ContentBlock, ...], title: str) -> None:
+        """Put what a resource holds into the message of the current chat."""
+        self.to_chat.emit("", files_of(blocks, title))
+
+    def offer_prompt(self, messages: tuple[Message, ...]) -> None:
+        """Put a filled prompt into the message of the current chat."""
+        self.to_chat.emit(*prompt_parts(messages))
 
     def login(self, name: str) -> None:
         """Sign in to a remote server; the person is asked before the browser opens."""

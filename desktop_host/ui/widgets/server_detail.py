@@ -17,9 +17,10 @@ from desktop_host.ui.widgets.inspector_trace import TraceView
 from desktop_host.ui.widgets.page import Centred
 from desktop_host.ui.widgets.pieces import Elided, button, icon_button, pill, row, set_pill
 from desktop_host.ui.widgets.server_form import ServerSettings
-from desktop_host.ui.widgets.server_lists import PromptsTab, ResourcesTab
 from desktop_host.ui.widgets.server_logs import LogsView
 from desktop_host.ui.widgets.server_overview import Overview
+from desktop_host.ui.widgets.server_prompts import PromptsTab
+from desktop_host.ui.widgets.server_resources import ResourcesTab
 from desktop_host.ui.widgets.server_tools import ToolsTab
 from desktop_host.ui.widgets.server_words import TONES, state_text, wants_sign_in
 

@@ -13,7 +13,7 @@ from desktop_host.core import events as ev
 from desktop_host.core.errors import HostError
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
-from desktop_host.ui.theme import Space, theme
+from desktop_host.ui.theme import theme
 from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.viewmodels.sessions import Sessions
@@ -28,7 +28,6 @@ from desktop_host.ui.widgets.servers_page import ServersPage
 from desktop_host.ui.widgets.session_acts import SessionActs
 from desktop_host.ui.widgets.settings_page import SettingsPage
 from desktop_host.ui.widgets.skills_room import SkillsRoom
-from desktop_host.ui.widgets.usage_room import UsageRoom
 from desktop_host.ui.widgets.window import MainWindow
 
 
@@ -63,7 +62,6 @@ class Workspace(QObject):
         self._pages: dict[str, QWidget] = {}
         self.inspector = InspectorPlace(self)
         self.skills = SkillsRoom(self)
-        self.usage = UsageRoom(self)
         self._greeted = False
         self._open_error: HostError | None = None
         bind_commands(self)
@@ -100,7 +98,6 @@ class Workspace(QObject):
             found = ChatPage(self.bridge, self.window.stack)
             found.session_changed.connect(self._session_changed)
             found.needs_model.connect(self.show_models)
-            self.usage.attach(found)
             self._pages["chats"] = found
         return found
 
@@ -133,7 +130,7 @@ class Workspace(QObject):
         self.servers_page.show_add(text)
 
     def show_settings(self, tab: str = "general") -> None:
-        """The settings: `general`, `models`, `costs` or `permissions`."""
+        """The settings: `general`, `models` or `permissions`."""
         self.go("settings", self.settings_page)
         self.settings_page.show_tab(tab)
 
@@ -199,8 +196,6 @@ class Workspace(QObject):
                     self.show_settings()
                 case "skills":
                     self.skills.show()
-                case "usage":
-                    self.usage.show()
                 case "first_run":
                     self.show_first_run()
                 case _:

@@ -1,0 +1,201 @@
+"""Resources and prompts of a server on its page: forms with proposals, watching, attaching, opening; signing in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from pytestqt.qtbot import QtBot
+
+from desktop_host.core.auth import SignInState
+from desktop_host.core.messages import EmbeddedResource, Image, Text, assistant, user
+from desktop_host.core.servers import Http, ServerConfig, ServerState, Stdio
+from desktop_host.core.values import FrozenDict
+from desktop_host.ui.viewmodels.server_parts import files_of, prompt_parts
+from desktop_host.ui.widgets.pieces import CodeBox
+from desktop_host.ui.widgets.server_prompts import PromptRow, PromptsTab
+from desktop_host.ui.widgets.server_resources import ResourceRow, ResourcesTab
+from tests.fakes.shell_host import ShellHost
+from tests.ui.shell_kit import Shell
+
+LEFT = Qt.MouseButton.LeftButton
+FILES = ServerConfig("files", Stdio("npx", ("-y", "server-filesystem", "/tmp")))
+WEB = ServerConfig("web", Http("https://example.com/mcp"))
+Make = Callable[..., Shell]
+
+
+@pytest.fixture
+def make(qtbot: QtBot, tmp_path: Path) -> Iterator[Make]:
+    made: list[Shell] = []
+
+    def build(*configs: ServerConfig) -> Shell:
+        shell = Shell(qtbot, tmp_path, ShellHost())
+        shell.host.folder = tmp_path / "profile"
+        made.append(shell)
+
+        async def add(_host: object) -> None:
+            for config in configs:
+                await shell.host.servers.add(config)
+                await shell.host.servers.start(config.name)
+
+        shell.bridge.call(add).result(5)
+        shell.until(lambda: len(shell.workspace.servers.statuses()) == len(configs))
+        return shell
+
+    yield build
+    for shell in made:
+        shell.close()
+
+
+def resources(shell: Shell) -> tuple[ResourceRow, ResourceRow]:
+    shell.workspace.show_servers("files", "resources")
+    page = shell.workspace.servers_page.detail
+    assert page is not None
+    tab = page.show_tab("resources")
+    assert isinstance(tab, ResourcesTab)
+    shell.until(lambda: len(tab.rows) == 2)
+    plain, template = tab.rows
+    assert isinstance(plain, ResourceRow)
+    assert isinstance(template, ResourceRow)
+    return plain, template
+
+
+def shown(row: ResourceRow | PromptRow) -> str:
+    return "\n".join(box.toPlainText() for box in row.findChildren(CodeBox))
+
+
+def test_a_template_is_filled_in_with_what_the_server_proposes(make: Make) -> None:
+    shell = make(FILES)
+    _, row = resources(shell)
+    shell.qtbot.mouseClick(row.read, LEFT)
+    assert shown(row) == "", "a variable lacks"
+    field = row.arguments.fields["path"]
+    field.setFocus()
+    shell.qtbot.keyClicks(field, "ti")
+    shell.until(lambda: row.arguments.proposals("path") == ("tides", "timber"))
+    assert shell.host.servers.completions[-1] == ("file:///{path}", "path", "ti", FrozenDict())
+    field.setText("etc/hosts of mine")
+    shell.qtbot.mouseClick(row.read, LEFT)
+    shell.until(lambda: "contents of file:///etc%2Fhosts%20of%20mine" in shown(row))
+
+
+def test_a_watched_resource_is_marked_and_read_again_when_it_changes(make: Make) -> None:
+    shell = make(FILES)
+    row, _ = resources(shell)
+    shell.qtbot.mouseClick(row.watch, LEFT)
+    shell.until(lambda: shell.host.servers.watched == {row.spec.uri})
+    shell.until(lambda: shown(row))
+    assert row.mark.isHidden()
+    shell.host.servers.touch("files", row.spec.uri)
+    shell.until(lambda: not row.mark.isHidden())
+    assert row.mark.text().startswith("Changed ")
+    shell.until(row.watch.isEnabled)
+    shell.qtbot.mouseClick(row.watch, LEFT)
+    shell.until(lambda: not shell.host.servers.watched)
+
+
+def test_a_resource_goes_into_the_message_of_the_chat(make: Make) -> None:
+    shell = make(FILES)
+    row, _ = resources(shell)
+    shell.workspace.chat.composer.put("Look at this")
+    shell.qtbot.mouseClick(row.attach, LEFT)
+    shell.until(lambda: shell.workspace.page == "chats")
+    composer = shell.workspace.chat.composer
+    assert composer.text == "Look at this"
+    assert [(f.name, f.data) for f in composer.files] == [("Notes", f"contents of {row.spec.uri}".encode())]
+
+
+def test_a_resource_is_saved_and_handed_to_the_platform(make: Make) -> None:
+    class Opener(QObject):
+        opened: list[str]
+
+        @Slot(QUrl)
+        def open(self, url: QUrl) -> None:
+            self.opened.append(url.toLocalFile())
+
+    opener = Opener()
+    opener.opened = []
+    QDesktopServices.setUrlHandler("file", opener, "open")
+    try:
+        shell = make(FILES)
+        row, _ = resources(shell)
+        shell.qtbot.mouseClick(row.open, LEFT)
+        shell.until(lambda: opener.opened)
+        assert Path(opener.opened[0]).read_text("utf-8") == f"contents of {row.spec.uri}"
+    finally:
+        QDesktopServices.unsetUrlHandler("file")
+
+
+def test_a_prompt_asks_for_what_it_needs_and_goes_into_the_chat(make: Make) -> None:
+    shell = make(FILES)
+    shell.workspace.show_servers("files")
+    page = shell.workspace.servers_page.detail
+    assert page is not None
+    tab = page.show_tab("prompts")
+    assert isinstance(tab, PromptsTab)
+    shell.until(lambda: tab.rows)
+    row = tab.rows[0]
+    assert isinstance(row, PromptRow)
+    shell.qtbot.mouseClick(row.use, LEFT)
+    assert shell.workspace.page == "servers"
+    row.fields["topic"].setText("tides")
+    shell.qtbot.mouseClick(row.show_it, LEFT)
+    shell.until(lambda: "Please summarise tides" in shown(row))
+    shell.until(row.use.isEnabled)
+    shell.qtbot.mouseClick(row.use, LEFT)
+    shell.until(lambda: shell.workspace.page == "chats")
+    assert shell.workspace.chat.composer.text == "Please summarise tides"
+
+
+def test_a_prompt_of_several_roles_names_who_speaks() -> None:
+    picture = Image("aGk=", "image/png")
+    text, files = prompt_parts((user("Ask"), assistant("Answer"), user(Text("More"), picture)))
+    assert text == "User: Ask\n\nAssistant: Answer\n\nUser: More"
+    assert [(f.mime_type, f.data) for f in files] == [("image/png", b"hi")]
+
+
+def test_contents_become_files_under_the_name_of_their_address() -> None:
+    files = files_of(
+        [EmbeddedResource("demo://a/b.txt", "text/plain", text="x"), EmbeddedResource("demo://c", blob="aGk=")], "t"
+    )
+    assert [(f.name, f.mime_type, f.data) for f in files] == [
+        ("b.txt", "text/plain", b"x"), ("c", "application/octet-stream", b"hi"),
+    ]  # fmt: skip
+
+
+def test_a_person_signs_in_cancels_and_signs_out(make: Make) -> None:
+    shell = make(WEB)
+    servers = shell.workspace.servers
+
+    def sign_in() -> SignInState:
+        status = servers.status("web")
+        assert status is not None
+        return status.sign_in
+
+    shell.bridge.call(lambda host: host.servers.logout("web")).result(5)
+    shell.until(lambda: sign_in() is SignInState.NEEDED)
+    shell.workspace.show_servers()
+    card = shell.workspace.servers_page.cards["web"]
+    shell.until(card.sign_in.isVisible)
+    shell.qtbot.mouseClick(card.sign_in, LEFT)
+    shell.until(lambda: sign_in() is SignInState.SIGNING_IN)
+    shell.workspace.show_servers("web")
+    page = shell.workspace.servers_page.detail
+    assert page is not None
+    assert page.sign.text() == "Cancel signing in"
+    shell.qtbot.mouseClick(page.sign, LEFT)
+    shell.until(lambda: page.sign.text() == "Sign in" and page.sign.isEnabled())
+    shell.qtbot.mouseClick(page.sign, LEFT)
+    shell.until(lambda: sign_in() is SignInState.SIGNING_IN)
+
+    async def back(_host: object) -> None:
+        shell.host.servers.signing.set()
+
+    shell.bridge.call(back).result(5)
+    shell.until(lambda: page.sign.text() == "Sign out" and page.sign.isEnabled())
+    assert servers.status("web").state is ServerState.READY  # type: ignore[union-attr]
+    shell.qtbot.mouseClick(page.sign, LEFT)
+    shell.until(lambda: any("could not be told" in t for t in shell.window.toasts.texts()))
