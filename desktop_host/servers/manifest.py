@@ -53,7 +53,7 @@ def read(path: Path, data: bytes, platform: str = sys.platform) -> Manifest:
         UserFault: `bad_bundle` with `reason` and `field`.
     """
     try:
-        raw = json.loads(decode(data))
+        raw = json.loads(decode(data).removeprefix("\ufeff"))
     except (ValueError, UnicodeDecodeError, RecursionError) as error:
         raise bad(path, "bad_manifest", f"manifest.json cannot be read: {error}") from error
     at = _Reading(path)
