@@ -13,6 +13,12 @@ if command -v npm >/dev/null && [ ! -x "$tools/node_modules/.bin/mcp-server-ever
     @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-memory@2026.8.31 ||
     echo "the npm servers could not be installed" >&2
 fi
+# The official conformance suite needs Node 22; its own copy, whatever node is in PATH.
+if command -v npm >/dev/null && [ ! -e "$tools/node_modules/.bin/conformance" ]; then
+  npm install --silent --no-fund --no-audit --prefix "$tools" \
+    @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22 ||
+    echo "the conformance suite could not be installed" >&2
+fi
 if [ ! -x "$tools/python/bin/mcp-server-time" ]; then
   python3 -m venv "$tools/python" 2>/dev/null || "$bin/python" -m venv "$tools/python"
   "$tools/python/bin/pip" install --quiet --disable-pip-version-check \
