@@ -34,7 +34,8 @@ from desktop_host.core.servers import (
 )
 from desktop_host.core.sessions import SessionRow, SessionState
 from desktop_host.core.settings import Settings, put
-from desktop_host.core.tools import ToolHints, ToolSpec, alias_for
+from desktop_host.core.toolkit import ToolkitConfig, ToolRule
+from desktop_host.core.tools import ToolGroup, ToolHints, ToolSpec, alias_for
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from tests.fakes.fake_host import FakeHost
 from tests.fakes.memory_vault import MemoryVault
@@ -307,6 +308,29 @@ TOOLS = (
 )
 
 
+class ShellToolkit:
+    """Groups and fixed arguments in memory."""
+
+    def __init__(self) -> None:
+        self.config = ToolkitConfig()
+
+    async def put_group(self, group: ToolGroup) -> None:
+        if not group.name.isidentifier():
+            raise UserFault("usage", f"{group.name!r} cannot be a group's name", reason="bad_group_name")
+        others = tuple(g for g in self.config.groups if g.name != group.name)
+        self.config = replace(self.config, groups=(*others, group))
+
+    async def remove_group(self, name: str) -> None:
+        self.config = replace(self.config, groups=tuple(g for g in self.config.groups if g.name != name))
+
+    async def put_rule(self, rule: ToolRule) -> None:
+        others = tuple(r for r in self.config.rules if r.tool != rule.tool)
+        self.config = replace(self.config, rules=others if rule == ToolRule(rule.tool) else (*others, rule))
+
+    async def let_model_switch(self, on: bool) -> None:
+        self.config = replace(self.config, model_switches=on)
+
+
 class ShellModels:
     """Two local models, and vendors that are ready once a key is set."""
 
@@ -425,6 +449,8 @@ class ShellHost(FakeHost):
         self.settings = ShellSettings(put(start, "general.onboarded", onboarded))
         self.secrets = MemoryVault()
         self.servers = ShellServers(self)
+        self.kit = ShellToolkit()
+        self.ledger = self
         self.models = ShellModels(self)
         self.history = ShellHistory(self)
         self.rules = [Rule(Effect.ALLOW, "files.read_*", origin="person")]
@@ -443,6 +469,13 @@ class ShellHost(FakeHost):
 
     async def grants(self) -> tuple[Rule, ...]:
         return tuple(self.rules)
+
+    @property
+    def toolkit(self) -> Any:
+        return self.kit
+
+    async def grant(self, rule: Rule) -> None:
+        self.rules.append(rule)
 
     async def revoke(self, pattern: str) -> None:
         self.rules = [r for r in self.rules if r.pattern != pattern]

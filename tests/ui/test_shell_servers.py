@@ -19,7 +19,8 @@ from desktop_host.ui.widgets.server_detail import ServerDetail
 from desktop_host.ui.widgets.server_form import ServerSettings
 from desktop_host.ui.widgets.server_logs import LogsView, log_text
 from desktop_host.ui.widgets.server_overview import FailureCard
-from desktop_host.ui.widgets.server_tools import ToolsTab, TryIt, sample_arguments
+from desktop_host.ui.widgets.server_tools import ToolsTab
+from desktop_host.ui.widgets.server_try import TryIt, sample_arguments
 from desktop_host.ui.widgets.server_words import duration, size
 from tests.fakes.shell_host import ShellHost
 from tests.ui.shell_kit import Shell
@@ -237,6 +238,7 @@ def test_a_tool_is_switched_off_and_tried_by_hand(make: Make) -> None:
     shell.qtbot.mouseClick(tab.rows[0].fold, LEFT)
     attempt = tab.rows[0].findChild(TryIt)
     assert attempt is not None
+    attempt.as_json.click()
     assert '"path": ""' in attempt.arguments.toPlainText()
     attempt.arguments.setPlainText('{"path": ')
     shell.qtbot.mouseClick(attempt.run, LEFT)

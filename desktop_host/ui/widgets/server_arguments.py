@@ -56,7 +56,8 @@ class Arguments(QWidget):
             self.fields[argument.name] = line
             self._rows[argument.name] = made
             inner.addWidget(made)
-        self.setVisible(bool(arguments))
+        if not arguments:
+            self.hide()
 
     def values(self) -> FrozenDict | None:
         """What was filled in; None where something lacks, which then says so and has the focus."""

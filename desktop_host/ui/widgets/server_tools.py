@@ -5,26 +5,23 @@ from __future__ import annotations
 import json
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from desktop_host.core.errors import HostError
-from desktop_host.core.exchange import ToolOutcome
-from desktop_host.core.messages import Outcome
 from desktop_host.core.servers import ServerState
 from desktop_host.core.tools import ToolHints, ToolSpec
-from desktop_host.core.values import freeze
 from desktop_host.engine.host import Host
 from desktop_host.i18n import tr, trn
 from desktop_host.ui.bridge import Bridge
-from desktop_host.ui.theme import Space, set_icon, set_role, theme
+from desktop_host.ui.theme import Space, set_icon
+from desktop_host.ui.viewmodels.server_tools import ToolRules
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.page import Empty, ErrorCard, Page, told
+from desktop_host.ui.widgets.page import Empty, ErrorCard, Page
 from desktop_host.ui.widgets.pieces import (
     Card,
     CodeBox,
     SearchField,
-    button,
     clear,
     column,
     icon_button,
@@ -32,8 +29,10 @@ from desktop_host.ui.widgets.pieces import (
     label,
     pill,
     row,
+    set_pill,
 )
-from desktop_host.ui.widgets.server_contents import plain
+from desktop_host.ui.widgets.server_rules import GroupsCard, PermissionBox, ToolRulesForm
+from desktop_host.ui.widgets.server_try import TryIt
 from desktop_host.ui.widgets.switch import Switch
 
 
@@ -51,81 +50,12 @@ def hint_words(hints: ToolHints) -> tuple[tuple[str, str], ...]:
     return tuple(words)
 
 
-def sample_arguments(schema: dict[str, object]) -> str:
-    """A JSON object with the required fields of a schema, to be filled in."""
-    blanks = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}, "null": None}
-    fields = schema.get("properties")
-    required = schema.get("required") or ()
-    if not isinstance(fields, dict) or not isinstance(required, (list, tuple)):
-        return "{}"
-    made = {}
-    for name in required:
-        spec = fields.get(name)
-        kind = spec.get("type") if isinstance(spec, dict) else None
-        default = spec.get("default") if isinstance(spec, dict) else None
-        made[name] = default if default is not None else blanks.get(kind if isinstance(kind, str) else "string", "")
-    return json.dumps(made, indent=2, ensure_ascii=False)
-
-
-class TryIt(QFrame):
-    """Run a tool by hand: the person's own act, so nothing asks."""
-
-    def __init__(self, bridge: Bridge, spec: ToolSpec) -> None:
-        super().__init__()
-        self._bridge, self._spec = bridge, spec
-        self.arguments = QPlainTextEdit(sample_arguments(spec.input_schema))
-        set_role(self.arguments, "code")
-        self.arguments.setAccessibleName(tr("tool.arguments"))
-        self.arguments.setTabChangesFocus(True)
-        self.arguments.setFixedHeight(theme.px(96))
-        self.run = button(tr("tool.run"), self._run, icon="play")
-        self._state = label("", "caption", wrap=False)
-        self._result = column(space=Space.S)
-        inner = column(self, space=Space.S)
-        inner.addWidget(label(tr("tool.try"), "caption"))
-        inner.addWidget(self.arguments)
-        inner.addLayout(row(self.run, self._state, None))
-        inner.addLayout(self._result)
-
-    def _run(self) -> None:
-        clear(self._result)
-        try:
-            arguments = json.loads(self.arguments.toPlainText() or "{}")
-            if not isinstance(arguments, dict):
-                raise TypeError("an object is wanted")
-        except (ValueError, TypeError) as cause:
-            self._result.addWidget(label(tr("tool.bad_json", reason=str(cause)), "danger"))
-            return
-        self.run.setEnabled(False)
-        self._state.setText(tr("tool.running"))
-        spec = self._spec
-        self._bridge.then(
-            lambda host: host.servers.call_tool(spec.server, spec.name, freeze(arguments)), self._done, self._fail, self
-        )
-
-    def _done(self, outcome: ToolOutcome) -> None:
-        self.run.setEnabled(True)
-        good = outcome.outcome is Outcome.OK
-        words = tr("tool.done" if good else f"tool.outcome.{outcome.outcome.value}")
-        self._state.setText(f"{words} · {outcome.duration_ms:.0f} ms")
-        if text := plain(outcome.content):
-            self._result.addWidget(CodeBox(text, tr("tool.result"), lines=16))
-        if outcome.structured is not None:
-            pretty = json.dumps(outcome.structured, indent=2, ensure_ascii=False)
-            self._result.addWidget(CodeBox(pretty, tr("tool.structured"), lines=16))
-
-    def _fail(self, error: HostError) -> None:
-        self.run.setEnabled(True)
-        self._state.setText("")
-        self._result.addWidget(label(" ".join(told(error)), "danger"))
-
-
 class ToolRow(Card):
     """One tool; its body is made when it is first opened."""
 
-    def __init__(self, bridge: Bridge, servers: Servers, spec: ToolSpec) -> None:
+    def __init__(self, bridge: Bridge, servers: Servers, rules: ToolRules, spec: ToolSpec) -> None:
         super().__init__(margin=Space.M)
-        self._bridge, self.spec = bridge, spec
+        self._bridge, self._rules, self.spec = bridge, rules, spec
         self.setAccessibleName(spec.display_name)
         self.switch = Switch(tr("tool.enabled_of", name=spec.display_name), spec.enabled)
         self.switch.clicked.connect(
@@ -138,13 +68,26 @@ class ToolRow(Card):
         title = label(spec.display_name, "strong")
         pills = [pill(words, tone) for words, tone in hint_words(spec.hints)]
         pills.append(pill(trn("tool.tokens", spec.tokens)))
+        self.fixed = pill(tr("tool.has_fixed"), "info")
+        self.grouped = pill("")
+        config = servers.config(spec.server)
+        self.permission = PermissionBox(rules, spec, config is not None and config.trusted)
         self.add(row(title, self.switch, self.fold))
         if spec.description:
             self.add(label(spec.description, "muted", selectable=True))
         if spec.problem:
             self.add(row(icon_label("warning", "warning"), label(spec.problem, "warning", selectable=True)))
-        self.add(Flow(*pills, space=Space.XS))
+        self.add(Flow(*pills, self.grouped, self.fixed, space=Space.XS), Flow(self.permission))
+        rules.changed.connect(self.show_rules)
+        self.show_rules()
         self._body: QWidget | None = None
+
+    def show_rules(self) -> None:
+        """Show the group and whether arguments are fixed."""
+        group = self._rules.group(self.spec)
+        set_pill(self.grouped, tr("tool.in_group", name=group.name) if group else "", "" if group is None else "info")
+        self.grouped.setHidden(group is None)
+        self.fixed.setHidden(not self._rules.rule(self.spec).preset)
 
     def _toggle(self) -> None:
         if self._body is None:
@@ -156,7 +99,8 @@ class ToolRow(Card):
             inner.addWidget(label(tr("tool.schema"), "caption"))
             pretty = json.dumps(spec.input_schema, indent=2, ensure_ascii=False)
             inner.addWidget(CodeBox(pretty, tr("tool.schema"), lines=14))
-            inner.addWidget(TryIt(self._bridge, spec))
+            inner.addWidget(TryIt(self._bridge, spec, self._rules.rule(spec).preset))
+            inner.addWidget(ToolRulesForm(self._rules, spec))
             self.add(self._body)
             self._body.hide()
         shown = self._body.isHidden()
@@ -179,15 +123,19 @@ class ToolsTab(Page):
         super().__init__(inside=True)
         self._bridge, self._servers, self._name = bridge, servers, name
         self.rows: list[ToolRow] = []
+        self.rules = ToolRules(bridge, self)
+        self.rules.failed.connect(servers.failed)
+        self.groups = GroupsCard(self.rules)
         self._specs: tuple[ToolSpec, ...] = ()
         self.filter = SearchField(tr("tool.filter"))
         self.filter.textChanged.connect(self._narrow)
         self._sum = label("", "caption")
         self._list = column()
-        self.add(self.filter, self._sum, self._list)
+        self.add(self.groups, self.filter, self._sum, self._list)
         servers.lists_changed.connect(self._lists_changed)
         servers.changed.connect(self._changed)
         self.refresh()
+        self.rules.refresh()
 
     def refresh(self) -> None:
         """Read the tools again."""
@@ -214,12 +162,14 @@ class ToolsTab(Page):
                 one.switch.put(spec.enabled)
         else:
             clear(self._list)
-            self.rows = [ToolRow(self._bridge, self._servers, spec) for spec in specs]
+            self.rows = [ToolRow(self._bridge, self._servers, self.rules, spec) for spec in specs]
             for one in self.rows:
                 self._list.addWidget(one)
             if not specs:
                 self._list.addWidget(self._nothing())
         self._specs = specs
+        self.groups.specs = specs
+        self.groups.show_now()
         on = [s for s in specs if s.enabled]
         self._sum.setText(tr("tool.sum", on=len(on), all=len(specs), tokens=sum(s.tokens for s in on)) if specs else "")
         self._sum.setVisible(bool(specs))
