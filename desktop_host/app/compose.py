@@ -113,7 +113,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 open_skills(
                     profile.path, settings, storage.history, clock, tell=tell, emit=emit,
                     servers=lambda: frozenset(c.name for c in servers.configs() if c.enabled),
-                    run_folders=spec.skill_folders,
+                    run_folders=spec.skill_folders, remote=servers.skills,
                 )
             )  # fmt: skip
             results = ResultReader(storage.history, lambda session: sessions.context(session))

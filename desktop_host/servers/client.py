@@ -6,12 +6,14 @@ from typing import Any
 
 import mcp_types as T
 from mcp import Client, MCPError
+from mcp.client import advertise
 from pydantic import ValidationError
 
 import desktop_host
 from desktop_host.core.errors import PeerFault
 from desktop_host.servers.callbacks import Callbacks
 from desktop_host.servers.http import HTTP_FAILED, HTTP_STATUS
+from desktop_host.servers.served_skills import EXTENSION
 from desktop_host.servers.tap import Tap
 from desktop_host.servers.wiring import Wiring
 
@@ -34,6 +36,7 @@ def make_client(wiring: Wiring, tap: Tap, mode: str, answers: Callbacks) -> Clie
         logging_callback=answers.logging,
         log_level=log_level,
         message_handler=answers.message,
+        extensions=[advertise(EXTENSION)],
         cache=None,  # The catalog is the cache; a second one would hide what the person refreshes.
     )
 

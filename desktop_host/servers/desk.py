@@ -190,6 +190,16 @@ class Desk:
             await connection.close()
             await wiring.log.close()
 
+    async def over(self, config: ServerConfig, work: Callable[[Connection], Awaitable[Any]]) -> Any:
+        """Run `work` over a connection to the server, which is started if need be.
+
+        Raises:
+            KnownFault: the server cannot be used.
+        """
+        keeper = self._pool.keeper(config)
+        await keeper.ensure()
+        return await self._with(keeper, work, await sdk("calls"))
+
     # ---- inside
     async def _with(self, keeper: Keeper, work: Callable[[Connection], Awaitable[Any]], calls: ModuleType) -> Any:
         """Run over the keeper's connection, or over one of its own where the scope is the call."""

@@ -31,6 +31,7 @@ from desktop_host.servers.clashes import settled
 from desktop_host.servers.desk import Desk
 from desktop_host.servers.keeper import GIVEN_UP
 from desktop_host.servers.pool import Pool
+from desktop_host.servers.served_skills import ServedSkills
 from desktop_host.servers.signing import Signing
 
 
@@ -63,6 +64,8 @@ class Servers(ByHand, Signing):
         self._book = Book(folder / "servers.json", extra, with_profile_servers)
         self._pool = Pool(folder, secrets, reviewer, sink, clock, os.environ if environ is None else environ, sign_in)
         self._desk = Desk(self._pool)
+        self.skills = ServedSkills(self._book, self._pool, self._desk)
+        """The skills that servers serve."""
         self._reviewer = reviewer
         self._roots: dict[str | None, tuple[str, ...]] = {}
         """Folders by session; by None those of the profile, for the connections that sessions share."""

@@ -20,12 +20,15 @@ from urllib.parse import urlsplit
 import httpx2
 
 from desktop_host.core.auth import Auth, ClientCredentials, EnterpriseManaged, OAuth, SignInDefaults
+from desktop_host.core.errors import HostError
 from desktop_host.core.exchange import ElicitReply, FormRequest, Origin, SamplingReply, SamplingRequest, UrlRequest
 from desktop_host.core.messages import Outcome, Text
 from desktop_host.core.servers import Http, ServerConfig, ServerState, Timeouts
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.engine.forms import completed
 from desktop_host.servers.supervisor import Servers
+from desktop_host.skills.remote import RemoteLibrary
+from desktop_host.skills.state import SkillState
 from tests.fakes.memory_vault import MemoryVault
 from tests.fakes.servers.stage import WallClock
 
@@ -66,6 +69,7 @@ class Run:
     """One connection to the suite's server."""
 
     servers: Servers
+    skills: RemoteLibrary
     context: dict[str, Any] = field(default_factory=dict)
 
     async def start(self) -> None:
@@ -155,6 +159,25 @@ async def named_calls(run: Run) -> None:
     await run.call_all([(c["name"], c.get("arguments") or {}) for c in wanted])
 
 
+async def list_skills(run: Run) -> None:
+    await run.start()
+    if not await run.skills.refresh():
+        raise Failure(f"no skills: {run.skills.problems}")
+
+
+async def load_skills(run: Run) -> None:
+    """Approve each skill as listed, load it, and read its other files as long as all is as announced."""
+    await list_skills(run)
+    for skill in run.skills.skills():
+        await run.skills.approve(skill.id, skill.digest)
+        try:
+            await run.skills.load(skill.id)
+            for path in skill.files:
+                await run.skills.read(skill.id, path)
+        except HostError as refused:
+            print(f"{skill.id}: {refused}", file=sys.stderr)
+
+
 SCENARIOS = {
     "initialize": connect_only,
     "json-schema-ref-no-deref": connect_only,
@@ -167,6 +190,10 @@ SCENARIOS = {
     "sep-2322-client-request-state": rounds,
     "http-invalid-tool-headers": every_tool,
     "http-custom-headers": named_calls,
+    "sep-2640-client-no-prefetch": list_skills,
+    "sep-2640-client-verify-digest": load_skills,
+    "sep-2640-client-verify-size": load_skills,
+    "sep-2640-client-verify-frontmatter": load_skills,
 }
 """What is done in a scenario; in all others (signing in) the first tool is called."""
 
@@ -209,7 +236,9 @@ async def main(url: str) -> int:
         )  # fmt: skip
         await servers.open()
         try:
-            await SCENARIOS.get(scenario, first_tool)(Run(servers, context))
+            await SCENARIOS.get(scenario, first_tool)(
+                Run(servers, RemoteLibrary(servers.skills, SkillState(Path(folder))), context)
+            )
         except Failure as failure:
             print(failure.why, file=sys.stderr)
             return 1
