@@ -152,6 +152,11 @@ def program(command: str) -> str:
     return re.sub(r"\.(exe|cmd|bat|com)$", "", re.split(r"[\\/]", command)[-1].lower())
 
 
+def fetches(command: str) -> bool:
+    """Whether a program may download what it runs, so that a first start takes long."""
+    return program(command) in _LAUNCHERS
+
+
 def runs_shell(command: str, args: tuple[str, ...]) -> bool:
     """Whether the arguments are code: a shell with `-c` and the like, or an interpreter told to evaluate."""
     base = program(command)

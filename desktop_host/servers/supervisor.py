@@ -30,6 +30,7 @@ from desktop_host.servers.by_hand import ByHand
 from desktop_host.servers.clashes import settled
 from desktop_host.servers.desk import Desk
 from desktop_host.servers.keeper import GIVEN_UP
+from desktop_host.servers.patience import Patience
 from desktop_host.servers.pool import Pool
 from desktop_host.servers.served_skills import ServedSkills
 from desktop_host.servers.signing import Signing
@@ -66,7 +67,7 @@ class Servers(ByHand, Signing):
         self._desk = Desk(self._pool)
         self.skills = ServedSkills(self._book, self._pool, self._desk)
         """The skills that servers serve."""
-        self._reviewer = reviewer
+        self._reviewer, self._patience = reviewer, Patience()
         self._roots: dict[str | None, tuple[str, ...]] = {}
         """Folders by session; by None those of the profile, for the connections that sessions share."""
         self._live = False
@@ -201,7 +202,7 @@ class Servers(ByHand, Signing):
         self._pool.set_apart(session, bool(roots))
         keepers = [self._pool.keeper(c, session) for c in self._wanted(aliases) if c.name not in self._held]
         running = [k.connection for k in keepers if k.connection is not None]
-        await asyncio.gather(*(k.start() for k in keepers))
+        await self._patience.settle(keepers)
         changed = running if before != roots else []
         shared, self._roots[None] = self._roots.get(None, ()), self._reviewer.roots(None)
         if shared != self._roots[None]:
