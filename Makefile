@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 YES ?=
 export YES
 
-.PHONY: run demo test quick check setup full bench screenshots locale format clean
+.PHONY: run demo test quick check setup full bench faults screenshots locale format clean
 
 run: setup
 	@packaging/run.sh $(BIN)
@@ -33,6 +33,10 @@ full: setup check
 
 bench: setup
 	QT_QPA_PLATFORM=offscreen $(BIN)/python tests/bench/run.py
+
+# Kill -9 at random points; ends with one line of JSON. POINTS=200 for more.
+faults: setup
+	$(BIN)/python tests/faults/kill_points.py $(if $(POINTS),--points $(POINTS))
 
 screenshots: setup
 	QT_QPA_PLATFORM=offscreen $(BIN)/python packaging/screenshots.py $(or $(DIR),screenshots)

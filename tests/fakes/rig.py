@@ -72,6 +72,7 @@ class Rig:
         world: World | None = None,
         headless: HeadlessPolicy | None = None,
         permission: str = "allow",
+        storage: Any = None,
         models: Any = None,
         clock: ManualClock | None = None,
         default_model: str = "list",
@@ -79,7 +80,7 @@ class Rig:
     ) -> None:
         self.world = world or World()
         self.clock = clock or ManualClock()
-        self.history = MemoryHistory(self.world, now=self.clock.now)
+        self.history = storage.history if storage else MemoryHistory(self.world, now=self.clock.now)
         self.model = ListModel(replies)
         self.models = models or FixedModels({"list": self.model})
         self.tools = FunctionTools()
@@ -92,7 +93,7 @@ class Rig:
         )
         self.settings = MemorySettings(settings)
         self.bus = Bus()
-        self.ledger = MemoryLedger(self.world)
+        self.ledger = storage.ledger if storage else MemoryLedger(self.world)
         sessions: list[Sessions] = []
 
         async def emit(session: str | None, event: Event) -> None:
@@ -106,7 +107,7 @@ class Rig:
             lambda server, secrets: self.learned.append((server, secrets)),
         )  # fmt: skip
         gate = Gate(self.inbox, self.ledger, self.settings.current, self.toolkit.is_trusted, self.toolkit.default)
-        self.purses = MemoryPurses()
+        self.purses = storage.purses if storage else MemoryPurses()
         spending = Spending(self.models, self.settings, self.clock, self.purses)
         parts = Parts(
             self.history, self.ledger, self.models, self.toolkit, self.settings, self.inbox, gate, self.bus, self.clock,
