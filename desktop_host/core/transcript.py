@@ -26,6 +26,8 @@ class UserEntry:
     skills: tuple[SkillPin, ...] = ()
     source: str = ""
     """`prompt:<server>.<name>` where it is a server's prompt."""
+    suggested: tuple[str, ...] = ()
+    """Skills that were offered and not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,9 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
             return _put(t, UserEntry(f"user:{turn}", turn, e.text, e.attachments, e.blocks, source=e.source))
         case ev.SkillsChosen() as e:
             said = t.entry(f"user:{turn}")
-            return _put(t, replace(said, skills=e.skills)) if isinstance(said, UserEntry) and e.skills else t
+            if not isinstance(said, UserEntry) or not (e.skills or e.suggested):
+                return t
+            return _put(t, replace(said, skills=e.skills, suggested=e.suggested))
         case ev.TurnStarted():
             return replace(t, open_reply=None, last_status=TurnStatus.OPEN, last_stop=None)
         case ev.TokenDelta(text=text):

@@ -27,6 +27,7 @@ from desktop_host.ui.widgets.composer_edit import local_files
 from desktop_host.ui.widgets.composer_queue import QueueList
 from desktop_host.ui.widgets.page import Empty
 from desktop_host.ui.widgets.pieces import column, icon_button, row
+from desktop_host.ui.widgets.skill_strip import SkillStrip
 from desktop_host.ui.widgets.transcript import TranscriptView
 from desktop_host.ui.widgets.welcome import Welcome
 
@@ -72,12 +73,13 @@ class ChatPage(QWidget):
         self.messages = MessageActs(self)
         self.queue = QueueList(self.chat.retelling)
         self.offers = OfferDesk(self)
+        self.skills = SkillStrip(self)
         self._jump = icon_button("chevron-down", tr("chat.jump"), self._to_end, role="")
         self._jump.setParent(self)
         self._jump.hide()
         foot = QVBoxLayout()
         foot.setSpacing(theme.px(Space.S))
-        for part in (self._banner, self.queue, self.messages.strip):
+        for part in (self._banner, self.queue, self.messages.strip, self.skills):
             foot.addWidget(part)
         foot.addLayout(self.offers.slot)
         foot.addWidget(self.composer)

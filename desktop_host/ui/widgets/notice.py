@@ -8,11 +8,13 @@ from typing import Any
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
+from desktop_host.core.skills import SkillNeed
 from desktop_host.core.transcript import NoticeEntry
 from desktop_host.i18n import current, tr, trn
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.pieces import button, clear, column, icon_label, label, row
+from desktop_host.ui.widgets.skill_words import need_text
 
 _LOOKS = {
     "retry_scheduled": ("clock", "warning"),
@@ -24,6 +26,9 @@ _LOOKS = {
     "turn_budget": ("usage", "warning"),
     "tools_changed": ("tool", "info"),
     "route_changed": ("model", "muted"),
+    "skill_pinned": ("skills", "muted"),
+    "skill_needs": ("warning", "warning"),
+    "skill_route": ("model", "muted"),
     "compacted": ("document", "muted"),
     "budget_near": ("usage", "warning"),
     "quota_near": ("usage", "warning"),
@@ -90,6 +95,9 @@ class NoticeLine(QFrame):
                 return tr("chat.notice.compacted", **numbers), str(params.get("summary") or "")
             case "route_changed":
                 return tr("chat.notice.route_changed", old=entry.params.get("from", ""), new=params.get("to", "")), ""
+            case "skill_needs":
+                need = SkillNeed(*(str(params.get(k, "")) for k in ("skill", "kind", "name")))
+                return tr("skills.chat.lacks", skill=need.skill), need_text(need)
         for key in (f"chat.notice.{entry.code}", f"notice.{entry.code}"):
             if current().has(key):
                 return tr(key, **params), ""

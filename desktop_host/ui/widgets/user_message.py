@@ -8,10 +8,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePol
 
 from desktop_host.core.messages import Image
 from desktop_host.core.transcript import UserEntry
-from desktop_host.i18n import tr, trn
+from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.widgets.image_view import ImageView, human_size
 from desktop_host.ui.widgets.message_foot import FLUSH, small
+from desktop_host.ui.widgets.skill_chips import SkillChips
 
 USER_LINES = 24
 USER_CHARS = 3000
@@ -22,7 +23,7 @@ class UserMessage(QWidget):
     """What the person said: a bubble at the right, with what they attached and the skills it woke."""
 
     acted = Signal(str, str)
-    """`(verb, key of the entry)`: more."""
+    """`(verb, key of the entry)`: more, and those of `SkillChips`."""
 
     def __init__(self, entry: UserEntry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,9 +57,9 @@ class UserMessage(QWidget):
         self._more.hide()
         self._whole = ""
         self._column.addWidget(self._more, 0, Qt.AlignmentFlag.AlignLeft)
-        self._skills = QLabel()
-        set_role(self._skills, "caption")
-        self._column.addWidget(self._skills)
+        self.skills = SkillChips()
+        self.skills.acted.connect(lambda verb: self.acted.emit(verb, self._key))
+        self._column.addWidget(self.skills)
         for image in [b for b in entry.blocks if isinstance(b, Image)][:8]:
             self._column.addWidget(ImageView(image, max_height=180))
         for attachment in entry.attachments:
@@ -79,9 +80,7 @@ class UserMessage(QWidget):
         self._fit()
         self._text.setVisible(bool(entry.text))
         self._text.setAccessibleName(tr("chat.message.yours"))
-        names = ", ".join(s.name for s in entry.skills)
-        self._skills.setText(trn("chat.skills", len(entry.skills), names=names) if names else "")
-        self._skills.setVisible(bool(names))
+        self.skills.show_skills(entry.skills, entry.suggested)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The bubble is as wide as its longest line, up to the column."""

@@ -98,6 +98,7 @@ class Workspace(QObject):
             found = ChatPage(self.bridge, self.window.stack)
             found.session_changed.connect(self._session_changed)
             found.needs_model.connect(self.show_models)
+            found.skills.opened.connect(self.skills.show)
             self._pages["chats"] = found
         return found
 
