@@ -140,7 +140,10 @@ def _html(data: bytes) -> Extracted:
     page.feed(_charset(data))
     page.close()
     text = "".join(page.parts)
-    lines = [line.rstrip() if line.startswith(("    ", "\t")) else line.strip() for line in text.splitlines()]
+    lines, code = [], False
+    for line in text.splitlines():
+        code ^= line == "```"
+        lines.append(line.rstrip() if code else line.strip())
     body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     return Extracted(body, "markdown", " ".join(page.title.split()) or None)
 

@@ -16,7 +16,7 @@ _WORD = re.compile(f"([{_CJK}]+)|((?:(?![{_CJK}])[^\\W_])+)")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.+?)[ \t#]*$")
 _DEFINITION = re.compile(
     r"[ \t]{0,8}(?:(?:pub|public|private|protected|static|async|export|default|abstract|final)\s+)*"
-    r"(?:class|def|function|func|fn|interface|struct|enum|trait|impl|module|type)\s+([\w$.:]+)"
+    r"(?:class|def|function|func|fn|interface|struct|enum|trait|impl|module|type)\s+([\w$]+(?:(?:\.|::)[\w$]+)*)"
 )
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
