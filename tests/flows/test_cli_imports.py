@@ -1,0 +1,87 @@
+"""Servers from bundles, links and other hosts, by the real program."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.flows.test_cli_contract import SMALL, Program
+
+
+@pytest.fixture
+def program(tmp_path):
+    return Program(tmp_path)
+
+
+def bundle(path: Path, version: str = "1.0.0") -> Path:
+    manifest = {
+        "dxt_version": "0.2", "name": "small-notes", "version": version, "description": "d", "author": {"name": "Ada"},
+        "server": {"type": "python", "entry_point": "server/small.py", "mcp_config": {
+            "command": sys.executable, "args": ["${__dirname}/server/small.py"], "env": {"TOKEN": "${user_config.key}"},
+        }},
+        "user_config": {"key": {"type": "string", "title": "Key", "sensitive": True, "required": True}},
+    }  # fmt: skip
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("manifest.json", json.dumps(manifest))
+        out.write(SMALL[-1], "server/small.py")
+    return path
+
+
+def test_a_bundle_is_installed_runs_with_its_secret_is_updated_and_removed(program):
+    """Hazard N131, O136."""
+    path = bundle(program.folder / "notes.dxt")
+    code, objects = program.json("servers", "import", str(path))
+    assert (code, objects[-1]["code"], objects[-1]["params"]["field"]) == (2, "bad_bundle", "key")
+    code, rows = program.json("servers", "import", str(path), "--set", "key=-", stdin=b"hunter2-hunter2\n")
+    assert (code, rows[0]["name"]) == (0, "small-notes")
+    code, (result,) = program.json("tools", "call", "small-notes", "secret")
+    assert (code, result["content"][0]["text"]) == (0, "15 characters")
+    code, rows = program.json("servers", "import", str(bundle(program.folder / "newer.mcpb", "1.1.0")))
+    assert (code, [r["name"] for r in program.json("servers", "list")[1]]) == (0, ["small-notes"])
+    assert program.json("tools", "call", "small-notes", "secret")[1][0]["content"][0]["text"] == "15 characters"
+    for file in program.home.rglob("*"):
+        assert not file.is_file() or b"hunter2-hunter2" not in file.read_bytes(), file
+    assert program.json("servers", "remove", "small-notes")[0] == 0
+    assert not list(program.home.rglob("small.py")) and program.json("secrets", "list")[1] == []
+
+
+def test_a_link_is_added_without_a_start_and_a_bad_one_is_refused(program):
+    """Hazard K115, K116."""
+    code, rows = program.json(
+        "servers", "import", "desktop-host://install?name=web&url=http%3A%2F%2F127.0.0.1%3A9%2Fmcp"
+    )
+    assert (code, rows[0]["name"], rows[0]["state"]) == (0, "web", "stopped")
+    code, (error,) = program.json("servers", "import", "desktop-host://install?name=x&command=y&hidden=1")
+    assert (code, error["code"], error["params"]["reason"]) == (2, "bad_config", "bad_link")
+
+
+def test_servers_of_another_host_are_found_and_taken_over_by_the_strategy_that_was_asked_for(program):
+    folder = program.folder / ".cursor"
+    folder.mkdir()
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"small": {"command": SMALL[0], "args": SMALL[1:]}}}))
+    code, (found,) = program.json("servers", "found")
+    assert (code, found["app"], found["problem"]) == (0, "cursor", None)
+    assert found["servers"][0]["name"] == "small"
+
+    def names() -> list[str]:
+        return [row["name"] for row in program.json("servers", "list")[1]]
+
+    assert program.json("servers", "import", "--from", "cursor")[0] == 0 and names() == ["small"]
+    assert program.json("servers", "import", "--from", "cursor", "--clash", "skip") == (0, [])
+    assert program.json("servers", "import", "--from", "cursor", "--clash", "replace")[0] == 0 and names() == ["small"]
+    code, (error,) = program.json("servers", "import", "--from", "cursor", "--clash", "refuse")
+    assert (code, error["params"]["reason"]) == (2, "name_taken")
+    assert program.json("servers", "import", "--from", "cursor")[0] == 0 and names() == ["small", "small-2"]
+    assert program.json("servers", "import", "--from", "zed")[0] == 2
+
+
+def test_a_log_level_is_kept_by_name(program):
+    program.json("servers", "add", "small", "--", *SMALL)
+    assert program.json("servers", "level", "small", "debug") == (0, [{"name": "small", "level": "debug"}])
+    entry = program.json("servers", "export")[1][0]["mcpServers"]["small"]
+    assert entry["desktopHost"]["logLevel"] == "debug"
+    assert program.json("servers", "level", "small", "loud")[0] == 2
