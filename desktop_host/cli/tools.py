@@ -54,7 +54,7 @@ async def _list(run: Run) -> int:
     for name in names:
         if servers.status(name).state is not ServerState.READY:
             continue
-        for spec in servers.tools(name):
+        for spec in map(run.host.toolkit.dressed, servers.tools(name)):
             run.out.item(tool_object(spec))
             mark = "" if spec.enabled and not spec.problem else f" [{_why(spec)}]"
             rows.append([spec.full_name, str(spec.tokens), clipped(spec.description or spec.display_name, 80) + mark])

@@ -154,16 +154,18 @@ class Toolkit:
         await self._inner.prepare(session, aliases, roots)
 
     def session_tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
-        config, active = self.config, self.active(session)
-        rules = {r.tool: r for r in config.rules}
-        out: list[ToolSpec] = []
-        for spec in (*self._inner.session_tools(session, aliases), *self._functions.specs(session)):
-            spec = shaped(spec, rules.get(spec.full_name))
-            group = group_of(spec.full_name, config.groups)
-            if group is not None:
-                spec = replace(spec, group=group.name, enabled=spec.enabled and active[group.name])
-            out.append(spec)
-        return tuple(sorted(out, key=lambda t: (t.server, t.name)))
+        active = self.active(session)
+        every = (*self._inner.session_tools(session, aliases), *self._functions.specs(session))
+        return tuple(sorted((self.dressed(t, active) for t in every), key=lambda t: (t.server, t.name)))
+
+    def dressed(self, spec: ToolSpec, active: Mapping[str, bool] | None = None) -> ToolSpec:
+        """A tool as the person made it: its group, and what the model is told of it."""
+        config = self.config
+        spec = shaped(spec, config.rule(spec.full_name))
+        group = group_of(spec.full_name, config.groups)
+        if group is None:
+            return spec
+        return replace(spec, group=group.name, enabled=spec.enabled and (active or self.active())[group.name])
 
     def is_trusted(self, alias: str) -> bool:
         return alias == ALIAS or self._inner.is_trusted(alias)

@@ -100,8 +100,7 @@ class Bundles:
                 if old is None or old.folder != folder:
                     await asyncio.to_thread(shutil.rmtree, folder, True)
                 raise
-            if old and old.folder != folder:
-                await asyncio.to_thread(shutil.rmtree, old.folder, True)
+            await asyncio.to_thread(_only, folder)
             return config
 
     async def installed(self) -> tuple[InstalledBundle, ...]:
@@ -190,7 +189,7 @@ class Bundles:
                     freeze(raw["values"]),
                 ))  # fmt: skip
             except (OSError, ValueError, KeyError, TypeError):
-                continue  # A half-written record of a host that died: its files are swept with the next install.
+                continue  # A record that cannot be read: the next install under this alias writes it anew.
         return tuple(out)
 
 
@@ -206,6 +205,13 @@ def _look(path: Path) -> tuple[Manifest, BundleArchive, bytes | None]:
 
 def _fits(manifest: Manifest) -> bool:
     return not manifest.platforms or sys.platform in manifest.platforms
+
+
+def _only(folder: Path) -> None:
+    """Remove earlier versions, and what a host that died in mid-install left beside them."""
+    for other in folder.parent.iterdir():
+        if other.is_dir() and other != folder:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _make_runnable(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +128,8 @@ class Servers(ByHand, Signing):
         self._held.discard(name)
         await self._close_eyes(name)
         await self._pool.forget(name)
+        for kept in ("bundles", "files"):  # What was unpacked or saved for this server alone.
+            await asyncio.to_thread(shutil.rmtree, self._folder / kept / name, True)
         await signed.erase()
 
     async def enable(self, name: str, on: bool) -> None:
