@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from desktop_host.core.errors import UserFault
 from desktop_host.core.events import Event, SessionRenamed, StateChanged, TurnStarted, UserSaid
 from desktop_host.core.session_events import QueuedMessage
+from desktop_host.core.sessions import TurnStatus
+from desktop_host.engine import tasks
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.tickets import Ticket, TurnResult
 from desktop_host.engine.turn import Turn
@@ -42,6 +44,7 @@ class SessionActor:
         """Set while a turn runs."""
         self._turn: asyncio.Task[TurnResult] | None = None
         self._stopping = False
+        self._naming: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._serve(), name=f"session {context.session}")
 
     @property
@@ -117,8 +120,10 @@ class SessionActor:
                 request.done.cancel()
         self._mailbox.clear()
         await self.interrupt()
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        ending = [task for task in (self._task, self._naming) if task is not None]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     async def _serve(self) -> None:
         clock = self.context.parts.clock
@@ -160,6 +165,7 @@ class SessionActor:
         context.log.turn = context.conversation.turns + 1
         opening: list[Event] = [request.said] if request.said else []
         opening.append(TurnStarted(resumed=request.said is None))
+        named = request.said.text if request.said is not None and not self._titled else ""
         if request.said is not None and not self._titled:
             self._titled = True
             title = title_of(request.said.text) or request.said.attachments[0].name
@@ -168,6 +174,8 @@ class SessionActor:
         context.parts.inbox.take_undecided(context.session)
         text = " ".join([request.said.text, *(a.name for a in request.said.attachments)]) if request.said else None
         ending = await Turn(context, tuple(opening), text).run()
+        if named.strip() and ending.status is TurnStatus.DONE:
+            self._naming = asyncio.create_task(tasks.name(context, named))
         return TurnResult(
             context.session,
             context.log.turn,

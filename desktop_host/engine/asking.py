@@ -138,9 +138,13 @@ class Asking:
         return request, tokens
 
     async def _tell_model(self, wanted: str, ref: str) -> None:
-        before, self._context.answering = self._context.answering or wanted, ref
-        if before != ref:
-            await self._context.emit(RouteChanged(before, ref, "budget" if ref != wanted else "first"))
+        """Tell where another model answers than the one chosen for the chat, and where that one is back."""
+        chosen = self._context.model_ref
+        before, self._context.answering = self._context.answering or chosen, ref
+        if before != ref and (ref != chosen or before != self._context.chosen):
+            reason = "budget" if ref != wanted else "task" if ref != chosen else "first"
+            await self._context.emit(RouteChanged(before, ref, reason))
+        self._context.chosen = chosen
 
     async def _stream(self, model: ChatModel, grant: Grant) -> Completed:
         context = self._context

@@ -13,6 +13,7 @@ from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.messages import Outcome, Text, ToolCall
 from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.tools import ToolSpec
+from desktop_host.engine import tasks
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.parts import Parts
 from desktop_host.engine.time_left import TimeLeft
@@ -70,6 +71,8 @@ class Calls:
             decided = _Decided(call, spec, Verdict(Effect.DENY, "bad_arguments"), text)
         else:
             verdict = await self._parts.gate.decide(spec, call, self._context.rules)
+            if verdict.effect is Effect.ALLOW and await tasks.needs_a_person(self._context, spec, call):
+                verdict = Verdict(Effect.ASK, "safety_check")
             decided = _Decided(call, spec, verdict, locked=resolved.locked)
         await self._context.emit(
             ToolRequested(

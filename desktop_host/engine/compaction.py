@@ -28,12 +28,11 @@ from desktop_host.core.messages import (
 )
 from desktop_host.core.models import ModelRequest, Purpose
 from desktop_host.core.routes import ref_for
-from desktop_host.core.tokens import ASSUMED_WINDOW, of_request, of_text
+from desktop_host.core.tokens import ASSUMED_WINDOW, of_text
 from desktop_host.core.values import FrozenDict
-from desktop_host.engine.asking import answered, used
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.conversation import cut
-from desktop_host.engine.spending import Need
+from desktop_host.engine.tasks import side_request
 
 _log = logging.getLogger(__name__)
 RESULT_CHARS = 4_000
@@ -121,17 +120,7 @@ class Compactor:
             (user(said),), INSTRUCTION, max_tokens=max_tokens, purpose=Purpose.SUMMARY, effort="low",
             conversation=f"{context.session}:summary", step_index=context.conversation.requests,
         )  # fmt: skip
-        tokens = of_request(request.messages, request.system, ())
-        grant = await self._parts.spending.admit(
-            Need(ref, request, tokens, context.session, context.options.budget_usd)
-        )  # fmt: skip
-        try:
-            done = await answered(await self._parts.models.open(grant.ref), grant.request)
-        except BaseException:
-            await grant.abandon(0, sent=False)
-            raise
-        notices = await grant.settle(done.usage, cached=done.cached)
-        await context.emit(used(done, "summary"), *notices)
+        done = await side_request(context, ref, Purpose.SUMMARY, request)
         note = done.message.text.strip()
         if not note:
             raise HostError("stream_truncated", "the summary is empty", model=done.model)

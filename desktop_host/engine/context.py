@@ -39,6 +39,8 @@ class SessionContext:
         self.queued = 0
         self.answering: str | None = None
         """REF of the model that was asked last."""
+        self.chosen: str | None = None
+        """REF of the chat's own model at that time."""
         self.exclusive = asyncio.Lock()
         """Held by a running turn, and by whatever else changes what the model is told."""
         self.live: tuple[list[str], list[str]] | None = None

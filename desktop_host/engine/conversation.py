@@ -147,6 +147,11 @@ class Conversation:
         return self._estimate
 
     @property
+    def request(self) -> str:
+        """What the person wrote last."""
+        return self._messages[self._request].text if self._request >= 0 else ""
+
+    @property
     def skill_texts(self) -> tuple[str, ...]:
         """The texts of the skills that were activated; they outlive every summary."""
         return tuple(self._skills)

@@ -13,7 +13,7 @@ from desktop_host.core.models import Completed
 from desktop_host.core.sessions import SessionState, Signal, TurnStatus, TurnStop
 from desktop_host.core.skills import SkillPlan
 from desktop_host.core.values import FrozenDict, freeze
-from desktop_host.engine import skills
+from desktop_host.engine import skills, tasks
 from desktop_host.engine.asking import Asking
 from desktop_host.engine.calls import Calls
 from desktop_host.engine.compaction import Compactor
@@ -118,7 +118,8 @@ class Turn:
             except HostError as fault:
                 _log.info("the model %s of a skill is not used: %s", plan.route, fault)
                 await self._context.emit(Notice("skill_route_unknown", FrozenDict({"model": plan.route})))
-        return self._context.model_ref
+        kind = await tasks.kind_of(self._context, self._said) if self._said else None
+        return kind or self._context.model_ref
 
     async def _ask(self, asking: Asking, ref: str) -> Completed:
         """One request; what no longer fits is summarised, before it overflows or once it was refused."""
