@@ -212,7 +212,7 @@ class LibraryAdmin:
 
     async def _note(self, name: str, version: str, digest: str, event: str, detail: str) -> None:
         change = SkillChange(time.time(), version, digest, event, (), detail)
-        await asyncio.to_thread(self._library.state.note, name, change)
+        await asyncio.to_thread(self._library.state.note, [(name, change)])
 
     # ---- versions
     async def pins(self, name: str) -> tuple[SessionPin, ...]:

@@ -37,6 +37,8 @@ class Manifest:
     problems: tuple[SkillProblem, ...] = ()
     changed: float = 0.0
     """Newest change of a file (seconds since the epoch)."""
+    real: str = ""
+    """Real path of the folder."""
 
     @property
     def size(self) -> int:
@@ -50,45 +52,53 @@ class DigestCache:
 
     known: dict[tuple[int, int, int, int, int], str] = field(default_factory=dict)
 
-    def of(self, path: Path, info: os.stat_result) -> str:
+    def of(self, path: str, info: os.stat_result) -> str:
         """The sha256 (hex) of a file."""
         key = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
         sha = self.known.get(key)
         if sha is None:
             if len(self.known) > 200_000:
                 self.known.clear()
-            sha = self.known[key] = hashlib.sha256(path.read_bytes()).hexdigest()
+            sha = self.known[key] = _sha256(path)
         return sha
 
 
-def main_file(folder: Path) -> str:
+def _sha256(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def main_file(folder: Path | str) -> str:
     """Name of the main file of a skill's folder as it is written on disk; empty where there is none."""
     try:
-        names = {e.name for e in os.scandir(folder) if e.name.lower() == "skill.md" and e.is_file()}
+        with os.scandir(folder) as entries:
+            return _main([e.name for e in entries if e.name.lower() == "skill.md" and e.is_file()])
     except OSError:
         return ""
-    return next((n for n in NAMES if n in names), next(iter(sorted(names)), ""))
+
+
+def _main(names: list[str]) -> str:
+    return next((n for n in NAMES if n in names), min(names, default=""))
 
 
 def survey(folder: Path, cache: DigestCache) -> Manifest:
     """List and digest the files of a skill. Links that lead out of the folder are left out and told."""
-    root = Path(os.path.realpath(folder))
+    root = os.path.realpath(folder)
     files: list[SkillFile] = []
     problems: list[SkillProblem] = []
     changed, size = 0.0, 0
-    for path, relative in _walk(root, problems):
+    for path, relative, info in _walk(root, problems):
+        if not stat.S_ISREG(info.st_mode):
+            problems.append(problem("file-skipped", 0, "not a regular file", relative))
+            continue
+        if info.st_size > MAX_FILE:
+            problems.append(problem("file-skipped", 0, f"{info.st_size:,} bytes", relative))
+            continue
+        size += info.st_size
+        if size > MAX_SKILL:
+            problems.append(problem("skill-too-large", 0, f"{MAX_SKILL:,}", relative))
+            break
         try:
-            info = path.stat()
-            if not stat.S_ISREG(info.st_mode):
-                problems.append(problem("file-skipped", 0, "not a regular file", relative))
-                continue
-            if info.st_size > MAX_FILE:
-                problems.append(problem("file-skipped", 0, f"{info.st_size:,} bytes", relative))
-                continue
-            size += info.st_size
-            if size > MAX_SKILL:
-                problems.append(problem("skill-too-large", 0, f"{MAX_SKILL:,}", relative))
-                break
             sha = cache.of(path, info)
         except OSError as error:
             problems.append(problem("file-skipped", 0, error.strerror or str(error), relative))
@@ -96,45 +106,57 @@ def survey(folder: Path, cache: DigestCache) -> Manifest:
         changed = max(changed, info.st_mtime)
         files.append(SkillFile(relative, info.st_size, sha, kind_of(relative)))
     files.sort(key=lambda f: f.path)
-    return Manifest(tuple(files), digest_of(files), main_file(root), tuple(problems), changed)
+    main = _main([f.path for f in files if f.path.lower() == "skill.md"])
+    return Manifest(tuple(files), digest_of(files), main, tuple(problems), changed, root)
 
 
-def _walk(root: Path, problems: list[SkillProblem]) -> Iterator[tuple[Path, str]]:
-    """Files below a real folder, depth first; `(real path, relative path)`."""
+def _walk(root: str, problems: list[SkillProblem]) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Files below a real folder: `(path, relative path, stat)`. Strings, not paths: this runs for every skill."""
     count = 0
-    waiting = [root]
+    waiting = [(root, "")]
     seen = {root}
     while waiting:
-        folder = waiting.pop()
+        folder, above = waiting.pop()
         try:
-            entries = sorted(os.scandir(folder), key=lambda e: e.name)
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda e: e.name)
         except OSError as error:
-            problems.append(problem("file-skipped", 0, error.strerror or "", str(folder.relative_to(root))))
+            problems.append(problem("file-skipped", 0, error.strerror or "", above or "."))
             continue
         for entry in entries:
             if entry.name in SKIPPED:
                 continue
-            path = Path(entry.path)
-            relative = path.relative_to(root).as_posix()
-            if entry.is_symlink():
-                real = Path(os.path.realpath(path))
-                if not real.exists():
-                    problems.append(problem("symlink-broken", 0, os.readlink(path), relative))
+            relative = f"{above}{entry.name}"
+            if entry.is_symlink() and not _inside(root, entry.path, relative, problems):
+                continue
+            try:
+                if entry.is_dir():
+                    real = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+                    if real not in seen:
+                        seen.add(real)
+                        waiting.append((entry.path, f"{relative}/"))
                     continue
-                if real != root and not real.is_relative_to(root):
-                    problems.append(problem("symlink-outside", 0, str(real), relative))
-                    continue
-            if entry.is_dir():
-                real = Path(os.path.realpath(path))
-                if real not in seen:
-                    seen.add(real)
-                    waiting.append(path)
+                info = entry.stat()
+            except OSError as error:
+                problems.append(problem("file-skipped", 0, error.strerror or str(error), relative))
                 continue
             count += 1
             if count > MAX_FILES:
                 problems.append(problem("too-many-files", 0, f"{MAX_FILES:,}", relative))
                 return
-            yield path, relative
+            yield entry.path, relative, info
+
+
+def _inside(root: str, path: str, relative: str, problems: list[SkillProblem]) -> bool:
+    """Whether a link stays within the skill; told where not."""
+    real = os.path.realpath(path)
+    if not os.path.exists(real):
+        problems.append(problem("symlink-broken", 0, os.readlink(path), relative))
+        return False
+    if real != root and not real.startswith(root + os.sep):
+        problems.append(problem("symlink-outside", 0, real, relative))
+        return False
+    return True
 
 
 def digest_of(files: list[SkillFile] | tuple[SkillFile, ...]) -> str:

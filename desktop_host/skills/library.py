@@ -81,12 +81,15 @@ class Library:
             await asyncio.shield(self._first)
         return self.snapshot
 
-    async def rescan(self) -> tuple[str, ...]:
-        """Look at all places and take what is there; returns the ids of what changed."""
+    async def rescan(self, touched: frozenset[str] | None = None) -> tuple[str, ...]:
+        """Look at all places and take what is there; returns the ids of what changed.
+
+        With `touched` (real paths) only the skills that hold one of these are read again.
+        """
         async with self._reading:
             first = not self._scanned
             before = self.snapshot
-            after = await asyncio.to_thread(self._scan)
+            after = await asyncio.to_thread(self._scan, touched)
             changed = _changed(before, after)
             self.snapshot = after
             self._scanned = True
@@ -99,13 +102,16 @@ class Library:
 
     def watched_folders(self) -> tuple[Path, ...]:
         """The folders that a change may come from: the places, and what links within them lead to; blocking."""
-        folders = {Path(p.path) for p in self.places() if p.exists and p.trusted and p.kind != "bundled"}
-        outside = set()
-        for found in self.snapshot.all:
-            real = Path(os.path.realpath(found.folder))
-            if found.place.kind != "bundled" and not real.is_relative_to(os.path.realpath(found.place.path)):
-                outside.add(real)
-        return tuple(sorted({Path(os.path.realpath(f)) for f in folders} | outside))
+        places = [p for p in self.places() if p.exists and p.trusted and p.kind != "bundled"]
+        folders = {p.path: os.path.realpath(p.path) for p in places}
+        outside = {
+            e.manifest.real
+            for found in self.snapshot.all
+            if found.place.path in folders
+            for e in found.entries.values()
+            if not f"{e.manifest.real}{os.sep}".startswith(folders[found.place.path] + os.sep)
+        }
+        return tuple(Path(f) for f in sorted({*folders.values(), *outside}))
 
     def state_changed(self) -> bool:
         """Whether another process changed what a person decided; blocking."""
@@ -123,10 +129,10 @@ class Library:
             self._first.cancel()
             await asyncio.gather(self._first, return_exceptions=True)
 
-    def _scan(self) -> Snapshot:
+    def _scan(self, touched: frozenset[str] | None) -> Snapshot:
         self.state.refresh()
         places = tuple(p for p in self.places() if p.exists)
-        return self._scanner.scan(places, self.state.rollouts())
+        return self._scanner.scan(places, self.state.rollouts(), touched)
 
     def entry(self, folder: Path, version: str = "") -> Entry:
         """Read one folder outside the snapshot; blocking."""
@@ -134,6 +140,7 @@ class Library:
 
     def _remember(self, before: Snapshot, after: Snapshot, changed: tuple[str, ...]) -> None:
         """Keep in the history of each trusted skill what its files became."""
+        notes = []
         for name in changed:
             new, old = after.skills.get(name), before.skills.get(name)
             if new is None or new.place.kind == "bundled":
@@ -143,7 +150,8 @@ class Library:
                 if known is None or known.manifest.digest == entry.manifest.digest:
                     continue
                 files = changes_between(known.manifest, entry.manifest)
-                self.state.note(name, SkillChange(time.time(), version, entry.manifest.digest, "changed", files))
+                notes.append((name, SkillChange(time.time(), version, entry.manifest.digest, "changed", files)))
+        self.state.note(notes)
 
     # ---- asking
     async def find(self, name: str, version: str | None = None) -> tuple[Found, Entry]:

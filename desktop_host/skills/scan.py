@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -93,33 +94,49 @@ class Snapshot:
 
 def discover(root: Path) -> Iterator[tuple[Path, list[tuple[str, Path]]]]:
     """The skills below a place: each folder with its versions as `(version, folder)`; version "" for a plain one."""
-    waiting: list[tuple[Path, int]] = [(root, 0)]
+    waiting: deque[tuple[str, int, bool]] = deque([(str(root), 0, os.path.realpath(root) != str(root))])
     seen: set[str] = set()
     looked = 0
     while waiting:
-        folder, depth = waiting.pop(0)
-        real = os.path.realpath(folder)
+        folder, depth, linked = waiting.popleft()
+        real = os.path.realpath(folder) if linked else folder
         if real in seen:
             continue
         seen.add(real)
-        if main_file(folder):
-            yield folder, [("", folder)]
+        main, children = _listed(folder)
+        if main:
+            yield Path(folder), [("", Path(folder))]
             continue
-        versions = _versions(folder)
+        path = Path(folder)
+        versions = _versions(path)
         if versions:
-            yield folder, versions
+            yield path, versions
             continue
         looked += 1
         if depth < MAX_DEPTH and looked <= MAX_FOLDERS:
-            waiting += [(child, depth + 1) for child in _children(folder)]
+            # Below a link every path is another than its real one, so it stays marked.
+            waiting.extend((child, depth + 1, linked or link) for child, link in children)
+
+
+def _listed(folder: str) -> tuple[str, list[tuple[str, bool]]]:
+    """The main file of a folder, and the folders in it with whether they are links."""
+    children = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name
+                if name.lower() == "skill.md" and entry.is_file():
+                    return name, []
+                if name not in SKIPPED and not name.startswith(".") and entry.is_dir():
+                    children.append((entry.path, entry.is_symlink()))
+    except OSError:
+        return "", []
+    children.sort()
+    return "", children
 
 
 def _children(folder: Path) -> list[Path]:
-    try:
-        entries = [e for e in os.scandir(folder) if e.name not in SKIPPED and not e.name.startswith(".")]
-        return sorted(Path(e.path) for e in entries if e.is_dir())
-    except OSError:
-        return []
+    return [Path(child) for child, _ in _listed(str(folder))[1]]
 
 
 def _versions(folder: Path) -> list[tuple[str, Path]]:
@@ -138,12 +155,23 @@ class Scanner:
 
     def __init__(self) -> None:
         self._digests = DigestCache()
-        self._documents: dict[tuple[str, str, str, str], SkillDocument] = {}
         self._entries: dict[tuple[Path, str], tuple[tuple[object, ...], Entry]] = {}
         self._good: dict[tuple[Path, str], Entry] = {}
+        self._touched: frozenset[str] | None = None
+        self._holders: frozenset[str] = frozenset()
+        """The touched paths and all folders above them."""
 
-    def scan(self, places: tuple[SkillPlace, ...], rollouts: dict[str, Rollout] | None = None) -> Snapshot:
-        """Look at all trusted places, the one with the highest precedence first."""
+    def scan(
+        self, places: tuple[SkillPlace, ...], rollouts: dict[str, Rollout] | None = None,
+        touched: frozenset[str] | None = None,
+    ) -> Snapshot:  # fmt: skip
+        """Look at all trusted places, the one with the highest precedence first.
+
+        With `touched` (real paths) only skills that hold one of these are read again; which skills there are is
+        looked up in any case.
+        """
+        self._touched = touched
+        self._holders = frozenset(_above(touched or frozenset()))
         every: list[Found] = []
         first: dict[str, Found] = {}
         read_now: set[tuple[Path, str]] = set()
@@ -194,12 +222,14 @@ class Scanner:
 
     def entry(self, folder: Path, version: str) -> Entry:
         """One version; where it is broken now, the last good reading of it."""
-        manifest = survey(folder, self._digests)
         key = (folder, version)
+        before = self._entries.get(key)
+        if before is not None and self._spared(before[1].manifest.real):
+            return before[1]
+        manifest = survey(folder, self._digests)
         signature = (manifest.digest, manifest.main, manifest.problems, manifest.changed)
-        known = self._entries.get(key)
-        if known and known[0] == signature:
-            return known[1]
+        if before and before[0] == signature:
+            return before[1]
         entry = self._read(folder, version, manifest)
         if entry.loaded:
             self._good[key] = entry
@@ -208,19 +238,32 @@ class Scanner:
         self._entries[key] = (signature, entry)
         return entry
 
+    def _spared(self, real: str) -> bool:
+        """Whether nothing in or above a folder was touched."""
+        if self._touched is None or real in self._holders:
+            return False
+        while (above := os.path.dirname(real)) != real:
+            if above in self._touched:
+                return False
+            real = above
+        return True
+
     def _read(self, folder: Path, version: str, manifest: Manifest) -> Entry:
         raw, problems = b"", manifest.problems
         try:
             raw = (folder / manifest.main).read_bytes() if manifest.main else b""
         except OSError as error:
             problems = (*problems, problem("unreadable", 0, error.strerror or str(error)))
-        sha = next((f.sha256 for f in manifest.files if f.path == manifest.main), "")
-        key = (sha, folder.name, manifest.main, version)
-        document = self._documents.get(key) if sha else None
-        if document is None:
-            document = parse(raw, folder.name, manifest.main or "SKILL.md", version)
-            if len(self._documents) > 20_000:
-                self._documents.clear()
-            self._documents[key] = document
+        document = parse(raw, folder.name, manifest.main or "SKILL.md", version)
         skill = replace(document.skill, digest=manifest.digest)
         return Entry(folder, skill, document, manifest, (*document.problems, *problems), raw)
+
+
+def _above(paths: frozenset[str]) -> Iterator[str]:
+    """The paths and all folders above them."""
+    seen: set[str] = set()
+    for path in paths:
+        while path not in seen:
+            seen.add(path)
+            yield path
+            path = os.path.dirname(path)

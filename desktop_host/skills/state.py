@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,16 +132,20 @@ class SkillState:
                                         files, str(row.get("detail", ""))))  # fmt: skip
         return tuple(rows)
 
-    def note(self, name: str, change: SkillChange) -> None:
-        """Add to a skill's history."""
+    def note(self, changes: Sequence[tuple[str, SkillChange]]) -> None:
+        """Add to the histories of skills: `(id, change)`, all in one go."""
+        if not changes:
+            return
 
         def how(data: State) -> None:
-            rows = data.setdefault("history", {}).setdefault(name, [])
-            rows.append({
-                "t": change.t, "version": change.version, "digest": change.digest, "event": change.event,
-                "files": [[f.path, f.change] for f in change.files[:200]], "detail": change.detail,
-            })  # fmt: skip
-            del rows[:-KEPT_CHANGES]
+            history = data.setdefault("history", {})
+            for name, change in changes:
+                rows = history.setdefault(name, [])
+                rows.append({
+                    "t": change.t, "version": change.version, "digest": change.digest, "event": change.event,
+                    "files": [[f.path, f.change] for f in change.files[:200]], "detail": change.detail,
+                })  # fmt: skip
+                del rows[:-KEPT_CHANGES]
 
         self.change(how)
 

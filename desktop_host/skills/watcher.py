@@ -11,7 +11,6 @@ import logging
 import os
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 from desktop_host.skills.library import Library
@@ -22,7 +21,7 @@ LONGEST_S = 0.5
 """…but at the latest after so long."""
 CHECK_S = 1.0
 """How often it is looked whether a folder came, went or was replaced."""
-SWEEP_S = 30.0
+SWEEP_S = 60.0
 """How often everything is looked at without a reason."""
 POLL_S = 1.0
 """How often folders are polled where they cannot be watched."""
@@ -45,6 +44,10 @@ class Watcher:
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._guard = threading.Lock()
+        """Held while watches are changed."""
+        self._naming = threading.Lock()
+        """Held for a moment while `_paths` is changed: the observer's thread must never wait for `_guard`."""
+        self._paths: set[str] = set()
         self._closed = False
         self.scans = 0
         """How often the library looked again because something changed."""
@@ -71,8 +74,10 @@ class Watcher:
             await asyncio.gather(self._task, return_exceptions=True)
         await asyncio.to_thread(self._stop)
 
-    def touch(self) -> None:
-        """Something changed; called from any thread."""
+    def touch(self, *paths: str) -> None:
+        """Something changed at these paths; called from any thread."""
+        with self._naming:
+            self._paths.update(paths)
         now = time.monotonic()
         self._last = now
         if self._first is None:
@@ -101,8 +106,10 @@ class Watcher:
                     await self._look()
                 continue
             await self._settle()
-            await asyncio.to_thread(self._follow)
-            await self._look()
+            came = await asyncio.to_thread(self._follow)
+            with self._naming:
+                paths, self._paths = frozenset(self._paths), set()
+            await self._look(None if came else paths)
 
     async def _settle(self) -> None:
         """Wait until it is quiet, but no longer than `LONGEST_S` since the first change."""
@@ -116,10 +123,10 @@ class Watcher:
         self._first = None
         self._touched.clear()
 
-    async def _look(self) -> None:
+    async def _look(self, touched: frozenset[str] | None = None) -> None:
         self.scans += 1
         try:
-            await self._library.rescan()
+            await self._library.rescan(touched)
         except Exception:
             _log.exception("the skills could not be read again; the last reading stays")
 
@@ -192,7 +199,8 @@ def _handler(watcher: Watcher) -> Any:
                 return
             if event.is_directory and event.event_type == "modified":
                 return  # the entry that changed in it says so itself
-            if not Path(os.fsdecode(event.src_path)).name.startswith(".incoming-"):
-                watcher.touch()
+            paths = [os.fsdecode(p) for p in (event.src_path, event.dest_path) if p]
+            if not all(os.path.basename(p).startswith(".incoming-") for p in paths):
+                watcher.touch(*paths)
 
     return Touch()

@@ -15,7 +15,8 @@ Found = Callable[[str, int, str], None]
 """Takes a problem's code, the line within the block (from 1) and a detail."""
 
 _KEY = re.compile(r"^([A-Za-z_][\w-]*):(?:[ \t]+(.*)|)$")
-_NULL = re.compile(r"^(?:~|null|Null|NULL|)$")
+_SPECIAL = re.compile(r"[\[{&*!]")
+"""Without one of these there is neither a flow nor an anchor nor a tag."""
 
 
 @cache
@@ -170,6 +171,8 @@ def strict_faults(block: str) -> Iterator[tuple[str, int, str]]:
         "FlowSequenceStartToken": "flow-style", "FlowMappingStartToken": "flow-style", "AnchorToken": "anchor",
         "AliasToken": "anchor", "TagToken": "yaml-tag",
     }  # fmt: skip
+    if not _SPECIAL.search(block):
+        return
     seen: set[str] = set()
     try:
         for token in yaml.scan(block, Loader=_loader()):
