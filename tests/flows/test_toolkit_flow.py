@@ -180,6 +180,7 @@ async def test_a_group_says_what_the_gate_does_where_no_rule_speaks(rig):
 
 
 async def test_many_definitions_give_way_to_a_search_and_the_gate_judges_the_tool_that_is_called(rig):
+    """Hazard F70, J109."""
     r = rig([
         [call("host.search_tools", "c1", query="delete a git branch")],
         [call("host.call_tool", "c2", name="git.delete_branch", arguments={"name": "old"})],

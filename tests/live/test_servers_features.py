@@ -217,3 +217,10 @@ async def test_names_taken_and_a_changed_setting_leave_a_running_server_alone(tm
         pid = s.servers.status("f").pid
         await s.servers.update(replace(s.servers.configs()[0], trusted=True, enabled_tools=("log",), log_level="debug"))
         assert s.servers.status("f").pid == pid and pid is not None
+
+
+async def test_what_was_saved_for_a_server_goes_with_it(tmp_path):
+    async with stage(tmp_path, features()) as s:
+        saved = await s.servers.save_resource("f", "feat://a")
+        await s.servers.remove("f")
+        assert not saved.path.exists()
