@@ -31,4 +31,16 @@ if [ ! -d "$DESKTOP_HOST_MODELS" ] && [ -n "${CI:-}${DESKTOP_HOST_FULL:-}" ]; th
   "$bin/desktop-host" models get local
 fi
 export QT_QPA_PLATFORM="${QT_QPA_PLATFORM:-offscreen}"
-exec "$bin/python" -m pytest "$@"
+if [ $# -gt 0 ]; then exec "$bin/python" -m pytest "$@"; fi
+
+# Two lanes side by side, then what measures time alone. Each prints its own summary; any failure fails the whole.
+lane=$(mktemp)
+trap 'rm -f "$lane"' EXIT
+"$bin/python" -m pytest -q tests/unit tests/contract tests/architecture >"$lane" 2>&1 &
+first=$!
+status=0
+"$bin/python" -m pytest -q tests/flows tests/live tests/conformance tests/faults || status=$?
+wait "$first" || status=$?
+cat "$lane"
+"$bin/python" -m pytest -q tests/ui tests/bench || status=$?
+exit "$status"
