@@ -8,7 +8,9 @@ import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from desktop_host.core import events as ev
 from desktop_host.core.auth import SignInState
@@ -17,7 +19,16 @@ from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.messages import Message, Outcome, Text, user
 from desktop_host.core.models import ModelEntry, ModelProgress
 from desktop_host.core.permissions import Effect, Rule
-from desktop_host.core.server_ports import Completion, SavedResource
+from desktop_host.core.server_ports import (
+    BundleField,
+    BundlePreview,
+    Clash,
+    Completion,
+    FoundConfig,
+    InstalledBundle,
+    InstallLink,
+    SavedResource,
+)
 from desktop_host.core.servers import (
     FailureReport,
     Http,
@@ -63,6 +74,7 @@ class ShellServers:
         self.calls: list[tuple[str, str, FrozenDict]] = []
         self.added_secrets: dict[str, str] = {}
         self.frames: dict[str, list[WireFrame]] = {}
+        self.elsewhere: tuple[FoundConfig, ...] = ()
         self.watched: set[str] = set()
         self.completions: list[tuple[str, str, str, FrozenDict]] = []
         self.signing = asyncio.Event()
@@ -193,6 +205,33 @@ class ShellServers:
         """A watched resource changed."""
         self._tell(name, (f"resource:{uri}",))
 
+    async def found(self, home: Path | None = None) -> tuple[FoundConfig, ...]:
+        return self.elsewhere
+
+    def link(self, url: str) -> InstallLink:
+        if "config=" not in url:
+            raise UserFault("bad_config", "this link names no server", reason="bad_link")
+        text = url.split("config=")[1]
+        return InstallLink(self.parse(unquote(text)), url.split("?")[0] + "?…")
+
+    async def take_over(
+        self, servers: tuple[ImportedServer, ...], clash: Clash = Clash.RENAME
+    ) -> tuple[ServerConfig, ...]:
+        done = []
+        for one in servers:
+            config = one.config
+            if config.name in self.rows:
+                if clash is Clash.SKIP:
+                    continue
+                if clash is Clash.REPLACE:
+                    await self.update(config)
+                    done.append(config)
+                    continue
+                if clash is Clash.RENAME:
+                    config = replace(config, name=alias_for(config.name, frozenset(self.rows)))
+            done.append(await self.add(config, one.secrets))
+        return tuple(done)
+
     async def login(self, name: str) -> ServerStatus:
         self._set(name, replace(self.rows[name][1], state=ServerState.NEEDS_AUTH, sign_in=SignInState.SIGNING_IN))
         self.signing.clear()
@@ -306,6 +345,47 @@ TOOLS = (
     ),
     ToolSpec("x", "odd", "A tool whose schema was repaired.", problem="the schema had no type; object was assumed"),
 )
+
+
+class ShellBundles:
+    """One bundle that asks for a folder, a key and a number."""
+
+    def __init__(self, host: ShellHost) -> None:
+        self._host = host
+        self.values: dict[str, Any] = {}
+        self.aliases: dict[str, str] = {}
+
+    async def preview(self, path: Path) -> BundlePreview:
+        if (await asyncio.to_thread(path.read_bytes))[:2] != b"PK":
+            raise UserFault("bad_bundle", f"{path.name} is no bundle", reason="no_zip", file=path.name)
+        launch = Stdio("node", ("${__dirname}/index.js",), FrozenDict({"KEY": "${user_config.key}"}))
+        fields = (
+            BundleField("folder", "directory", "Folder", "What it may read", required=True),
+            BundleField("key", "string", "API key", required=True, secret=True),
+            BundleField("limit", "number", "Limit", default=5, low=1, high=10),
+            BundleField("verbose", "boolean", "Verbose"),
+        )
+        old = self.aliases.get("notes")
+        return BundlePreview(
+            path, "notes", "Notes", "1.2.0", "Reads your notes.", "Ada", "node", "0.3",
+            ServerConfig("notes", launch), fields, ("search", "read"), 12, 34_000, installed="notes" if old else None,
+            installed_version=old, warnings=("bundle_unsigned",),
+        )  # fmt: skip
+
+    async def install(self, path: Path, values: FrozenDict = EMPTY, *, enabled: bool = True) -> ServerConfig:
+        self.values = {**self.values, **values}
+        config = ServerConfig("notes", Stdio("node", ("index.js",)), enabled=enabled)
+        if "notes" not in self._host.servers.rows:
+            await self._host.servers.add(config)
+        self.aliases["notes"] = "1.2.0"
+        return config
+
+    async def installed(self) -> tuple[InstalledBundle, ...]:
+        return tuple(InstalledBundle(a, a, a.title(), v, Path("/x")) for a, v in self.aliases.items())
+
+    async def remove(self, alias: str) -> None:
+        del self.aliases[alias]
+        await self._host.servers.remove(alias)
 
 
 class ShellToolkit:
@@ -450,6 +530,7 @@ class ShellHost(FakeHost):
         self.secrets = MemoryVault()
         self.servers = ShellServers(self)
         self.kit = ShellToolkit()
+        self.packs = ShellBundles(self)
         self.ledger = self
         self.models = ShellModels(self)
         self.history = ShellHistory(self)
@@ -469,6 +550,10 @@ class ShellHost(FakeHost):
 
     async def grants(self) -> tuple[Rule, ...]:
         return tuple(self.rules)
+
+    @property
+    def bundles(self) -> Any:
+        return self.packs
 
     @property
     def toolkit(self) -> Any:

@@ -10,8 +10,8 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from desktop_host.core import events as ev
 from desktop_host.core.errors import HostError
 from desktop_host.core.messages import ContentBlock, Message
+from desktop_host.core.server_ports import Clash
 from desktop_host.core.servers import ImportedServer, ServerConfig, ServerState, ServerStatus
-from desktop_host.core.values import FrozenDict
 from desktop_host.engine.host import Host
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.viewmodels.server_parts import files_of, prompt_parts
@@ -140,7 +140,8 @@ class Servers(QAbstractListModel):
         """Stop a server and forget it."""
 
         async def act(host: Host) -> None:
-            await host.servers.remove(name)
+            bundles = {one.alias for one in await host.bundles.installed()}
+            await (host.bundles if name in bundles else host.servers).remove(name)
 
         def gone(_: object) -> None:
             self.busy.discard(name)
@@ -165,25 +166,21 @@ class Servers(QAbstractListModel):
         found: tuple[ImportedServer, ...],
         done: Callable[[tuple[str, ...]], None],
         failed: Callable[[HostError], None],
+        clash: Clash = Clash.REFUSE,
     ) -> None:
-        """Keep servers (their secrets in the vault), then start those that are enabled."""
+        """Keep servers (their secrets in the vault), then start those that are enabled.
 
-        async def act(host: Host) -> tuple[str, ...]:
-            names = []
-            for one in found:
-                config = await host.servers.add(one.config, FrozenDict(one.secrets))
-                names.append(config.name)
-            return tuple(names)
+        `clash`: what happens to names that are taken.
+        """
 
-        def kept(names: tuple[str, ...]) -> None:
+        def kept(configs: tuple[ServerConfig, ...]) -> None:
             self.refresh()
-            done(names)
-            for name in names:
-                one = next((f for f in found if f.config.name == name), None)
-                if one is None or one.config.enabled:
-                    self.start(name)
+            done(tuple(c.name for c in configs))
+            for config in configs:
+                if config.enabled:
+                    self.start(config.name)
 
-        self._bridge.then(act, kept, failed, self)
+        self._bridge.then(lambda host: host.servers.take_over(found, clash), kept, failed, self)
 
     def update(
         self,

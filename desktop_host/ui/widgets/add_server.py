@@ -1,16 +1,20 @@
-"""Adding a server: paste anything, see exactly what would run, then decide. Nothing starts before Add."""
+"""Adding a server: paste, drop or pick anything, see exactly what would run, then decide. Nothing starts before."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
-from desktop_host.core.errors import HostError
+from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.server_ports import BundlePreview, Clash, InstallLink
 from desktop_host.core.servers import ImportedServer
 from desktop_host.core.tools import ALIAS
+from desktop_host.engine.host import Host
 from desktop_host.i18n import current, tr, trn
+from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.servers import Servers
@@ -29,9 +33,15 @@ from desktop_host.ui.widgets.pieces import (
     pill,
     row,
 )
+from desktop_host.ui.widgets.server_bundle import BundleCard
+from desktop_host.ui.widgets.server_sources import FoundList
 from desktop_host.ui.widgets.server_words import launch_lines
 
 PARSE_MS = 250
+LINK = "desktop-host://"
+BUNDLES = frozenset({".mcpb", ".dxt"})
+TEXT_LIMIT = 5_000_000
+"""Bytes of a text file that is read for servers."""
 
 
 def warning_text(code: str) -> str:
@@ -60,11 +70,15 @@ class FoundCard(Card):
         for secret in found.secrets:
             self.add(row(icon_label("key", "success"), label(tr("add.secret", name=secret), "muted")))
 
+    @property
+    def wanted(self) -> str:
+        """The name as it is typed."""
+        control = self.name.control
+        return control.text().strip() if isinstance(control, QLineEdit) else ""
+
     def value(self) -> ImportedServer | None:
         """What to add; None where the name is wrong (which then says so)."""
-        control = self.name.control
-        assert isinstance(control, QLineEdit)
-        name = control.text().strip()
+        name = self.wanted
         good = bool(ALIAS.fullmatch(name)) and name != "host"
         self.name.complain("" if good else tr("add.bad_name"))
         return replace(self.found, config=replace(self.found.config, name=name)) if good else None
@@ -95,6 +109,12 @@ class AddPanel(QWidget):
         self.problem = label("", "danger", selectable=True)
         self.problem.hide()
         self._found = column()
+        self.clash = QComboBox()
+        self.clash.setAccessibleName(tr("add.clash"))
+        for one in (Clash.RENAME, Clash.SKIP, Clash.REPLACE):
+            self.clash.addItem(tr(f"add.clash.{one.value}"), one)
+        self._clash = Field(tr("add.clash"), self.clash)
+        self._clash.hide()
         self.go = button(tr("add.add"), self._add, role="primary", icon="plus")
         self.go.setEnabled(False)
         self.buttons = Flow(self.go)
@@ -102,6 +122,7 @@ class AddPanel(QWidget):
         inner.addWidget(self.paste)
         inner.addWidget(self.problem)
         inner.addLayout(self._found)
+        inner.addWidget(self._clash)
         inner.addLayout(self.buttons)
 
     def begin(self, text: str = "") -> None:
@@ -110,6 +131,17 @@ class AddPanel(QWidget):
             self.paste.setPlainText(text)
             self._parse()
         self.paste.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_found(self, found: tuple[ImportedServer, ...]) -> None:
+        """Show servers that were found elsewhere."""
+        self._asked = ""
+        self._show(found, "")
+        if self.cards:
+            self.cards[0].take.setFocus() if len(found) > 1 else self.cards[0].name.control.setFocus()
+
+    def tell(self, error: HostError) -> None:
+        """Say what is wrong with what was dropped or linked."""
+        self._show((), " ".join(told(error)))
 
     def _parse(self) -> None:
         self._timer.stop()
@@ -133,11 +165,16 @@ class AddPanel(QWidget):
             card.take.toggled.connect(lambda _on: self._count())
             card.take.setVisible(len(found) > 1)
             self._found.addWidget(card)
+            name = card.name.control
+            if isinstance(name, QLineEdit):
+                name.textChanged.connect(lambda _text: self._count())
         self._count()
 
     def _count(self) -> None:
         chosen = [c for c in self.cards if c.take.isChecked()]
         self.go.setEnabled(bool(chosen))
+        taken = {s.name for s in self._servers.statuses()}
+        self._clash.setVisible(any(c.wanted in taken for c in chosen))
         self.go.setText(trn("add.add_n", len(chosen)) if len(self.cards) > 1 else tr("add.add"))
 
     def _add(self) -> None:
@@ -146,7 +183,8 @@ class AddPanel(QWidget):
         if len(good) < len(values) or not good:
             return
         self.go.setEnabled(False)
-        self._servers.add(tuple(good), while_alive(self, self._added), while_alive(self, self._failed))
+        clash = self.clash.currentData() if self._clash.isVisible() else Clash.REFUSE
+        self._servers.add(tuple(good), while_alive(self, self._added), while_alive(self, self._failed), Clash(clash))
 
     def _added(self, names: tuple[str, ...]) -> None:
         self.paste.setPlainText("")  # it may hold secrets, which are in the vault now
@@ -160,19 +198,80 @@ class AddPanel(QWidget):
 
 
 class AddServer(Page):
-    """The page around the panel."""
+    """The page around the panel: what is pasted, dropped, linked, or found in other programs."""
 
     back = Signal()
     added = Signal(object)
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, bridge: Bridge, servers: Servers) -> None:
         super().__init__()
+        self._bridge = bridge
         self.panel = AddPanel(servers)
         self.panel.added.connect(self.added)
         self.panel.buttons.addWidget(button(tr("action.cancel"), self.back.emit))
+        self.bundle: BundleCard | None = None
+        self._bundle = column()
+        self.found = FoundList(bridge)
+        self.found.chosen.connect(self._chosen)
+        self.pick = button(tr("add.file"), self._pick, icon="folder")
+        self.link = label("", "muted", selectable=True)
+        self.link.hide()
         head = row(icon_button("chevron-left", tr("servers.back"), self.back.emit), label(tr("add.title"), "title"))
-        self.add(head, label(tr("add.lead"), "muted"), self.panel)
+        self.add(head, label(tr("add.lead"), "muted"), Flow(self.pick), self.link, self._bundle, self.panel, self.found)
 
     def begin(self, text: str = "") -> None:
-        """Start with a text, maybe none."""
-        self.panel.begin(text)
+        """Start with a text (a link to install is one), maybe none."""
+        self.found.read()
+        if text.startswith(LINK):
+            self._linked(text)
+        else:
+            self.panel.begin(text)
+
+    def take(self, path: Path) -> None:
+        """A file was dropped or picked: a bundle, or a text with servers."""
+        self._put_bundle(None)
+        if path.suffix.lower() in BUNDLES:
+            self._bridge.then(lambda host: host.bundles.preview(path), self._put_bundle, self.panel.tell, self)
+            return
+        try:
+            if path.stat().st_size > TEXT_LIMIT:
+                raise OSError(tr("add.file.large"))
+            self.panel.begin(path.read_text("utf-8-sig", errors="replace"))
+        except OSError as cause:
+            reason = cause.strerror or str(cause)
+            self.panel.tell(UserFault("not_found", f"{path}: {reason}", kind="file", name=str(path)))
+
+    # ---- inside
+
+    def _linked(self, url: str) -> None:
+        def shown(link: InstallLink) -> None:
+            self.link.setText(tr("add.link", link=link.source))
+            self.link.show()
+            self.panel.show_found(link.servers)
+
+        async def read(host: Host) -> InstallLink:
+            return host.servers.link(url)
+
+        self._bridge.then(read, shown, self.panel.tell, self)
+
+    def _chosen(self, servers: tuple[ImportedServer, ...]) -> None:
+        self._put_bundle(None)
+        self.panel.show_found(servers)
+        self.ensureWidgetVisible(self.panel)
+
+    def _put_bundle(self, preview: BundlePreview | None) -> None:
+        clear(self._bundle)
+        self.bundle = None
+        self.panel.setVisible(preview is None)
+        if preview is not None:
+            self.bundle = BundleCard(self._bridge, preview)
+            self.bundle.installed.connect(lambda alias: self.added.emit((alias,)))
+            self._bundle.addWidget(self.bundle)
+
+    def _pick(self) -> None:
+        dialog = QFileDialog(self, tr("add.file"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([tr("add.file.kinds") + " (*.mcpb *.dxt *.json)", tr("add.file.all") + " (*)"])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(lambda names: self.take(Path(names[0])) if names else None)
+        dialog.open()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
 
 from desktop_host.core.auth import SignInState
@@ -14,6 +15,7 @@ from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, icon, set_icon
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.add_server import AddServer
+from desktop_host.ui.widgets.composer_edit import local_files
 from desktop_host.ui.widgets.confirm import confirm
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import Empty, Page
@@ -141,6 +143,7 @@ class ServersPage(QStackedWidget):
 
     def __init__(self, bridge: Bridge, servers: Servers, say: Say) -> None:
         super().__init__()
+        self.setAcceptDrops(True)
         self._bridge, self._servers, self._say = bridge, servers, say
         self.cards: dict[str, ServerCard] = {}
         self.detail: ServerDetail | None = None
@@ -190,7 +193,7 @@ class ServersPage(QStackedWidget):
     def show_add(self, text: str = "") -> None:
         """The page that takes a pasted server."""
         if self.adding is None:
-            made = AddServer(self._servers)
+            made = AddServer(self._bridge, self._servers)
             made.back.connect(self.show_list)
             made.added.connect(self._added)
             self.addWidget(made)
@@ -199,6 +202,24 @@ class ServersPage(QStackedWidget):
             self.adding = made
         self.setCurrentWidget(self.adding)
         self.adding.begin(text)
+
+    def take(self, path: Path) -> None:
+        """Show what a file would add: a bundle, or a text with servers."""
+        self.show_add()
+        if self.adding is not None:
+            self.adding.take(path)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Bundles and texts may be dropped anywhere on the page."""
+        if local_files(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Show what was dropped; the first file counts."""
+        paths = local_files(event.mimeData())
+        if paths:
+            event.acceptProposedAction()
+            self.take(paths[0])
 
     # ---- inside
 

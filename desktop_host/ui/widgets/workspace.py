@@ -28,6 +28,7 @@ from desktop_host.ui.widgets.servers_page import ServersPage
 from desktop_host.ui.widgets.session_acts import SessionActs
 from desktop_host.ui.widgets.settings_page import SettingsPage
 from desktop_host.ui.widgets.skills_room import SkillsRoom
+from desktop_host.ui.widgets.usage_room import UsageRoom
 from desktop_host.ui.widgets.window import MainWindow
 
 
@@ -62,6 +63,7 @@ class Workspace(QObject):
         self._pages: dict[str, QWidget] = {}
         self.inspector = InspectorPlace(self)
         self.skills = SkillsRoom(self)
+        self.usage = UsageRoom(self)
         self._greeted = False
         self._open_error: HostError | None = None
         bind_commands(self)
@@ -99,6 +101,7 @@ class Workspace(QObject):
             found.session_changed.connect(self._session_changed)
             found.needs_model.connect(self.show_models)
             found.skills.opened.connect(self.skills.show)
+            self.usage.attach(found)
             self._pages["chats"] = found
         return found
 
@@ -131,7 +134,7 @@ class Workspace(QObject):
         self.servers_page.show_add(text)
 
     def show_settings(self, tab: str = "general") -> None:
-        """The settings: `general`, `models` or `permissions`."""
+        """The settings: `general`, `models`, `costs` or `permissions`."""
         self.go("settings", self.settings_page)
         self.settings_page.show_tab(tab)
 
@@ -157,10 +160,11 @@ class Workspace(QObject):
             self.show_chat(arguments[arguments.index("--session") + 1])
             return
         for argument in arguments:
-            if argument.startswith(("http://", "https://", "{")):
+            if argument.startswith(("http://", "https://", "desktop-host://", "{")):
                 self.add_server(argument)
-            elif argument.endswith(".json") and (path := Path(argument)).is_file():
-                self.add_server(path.read_text("utf-8-sig", errors="replace"))
+            elif argument.endswith((".json", ".mcpb", ".dxt")) and (path := Path(argument)).is_file():
+                self.go("servers", self.servers_page)
+                self.servers_page.take(path)
 
     def search(self) -> None:
         """Put the caret into the search field of the conversations."""
@@ -197,6 +201,8 @@ class Workspace(QObject):
                     self.show_settings()
                 case "skills":
                     self.skills.show()
+                case "usage":
+                    self.usage.show()
                 case "first_run":
                     self.show_first_run()
                 case _:
