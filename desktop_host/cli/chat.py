@@ -106,7 +106,8 @@ class Turns:
         code = 0
         with On(STOPPING, self.stop):
             async for text in self._prompts():
-                got = await self.told(await self._host.submit(self.follower.session, UserInput(text, files)))
+                said = UserInput(text, files, fresh=self._run.ns.fresh)
+                got = await self.told(await self._host.submit(self.follower.session, said))
                 files = ()
                 code = code or got
                 if got not in _GO_ON or self._stopped.is_set():

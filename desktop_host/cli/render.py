@@ -65,6 +65,10 @@ class TextView:
                     self._stream(said.text)
                 self._streamed = ""
                 self.rest()
+                if said.cached:
+                    self._note(tr("notice.cached"))
+            case ev.Compacted() as e:
+                self._note(tr("notice.compacted", before=e.before, after=e.after))
             case ev.ToolRequested() as e:
                 self._names[e.call_id] = f"{e.server}.{e.tool}" if e.server else e.tool or e.wire_name
                 self._note(f"→ {self._names[e.call_id]} {clipped(canonical(e.arguments))}")

@@ -113,6 +113,16 @@ async def _delete(run: Run) -> int:
     return 0
 
 
+async def _compact(run: Run) -> int:
+    """Summarise a session for its model, or take the newest summary back."""
+    session, undo = run.ns.session, run.ns.undo
+    await run.host.history.row(session)
+    done = await (run.host.undo_compaction(session) if undo else run.host.compact(session))
+    key = ("undone" if undo else "done") if done else "nothing"
+    run.out.item({"session": session, "done": done, "undo": undo}, tr(f"cli.compact.{key}"))
+    return 0
+
+
 VERBS: dict[tuple[str, str | None], Verb] = {
     ("sessions", "list"): _list,
     ("sessions", "show"): _show,
@@ -120,6 +130,7 @@ VERBS: dict[tuple[str, str | None], Verb] = {
     ("sessions", "export"): _export,
     ("sessions", "import"): _import,
     ("sessions", "resume"): resume,
+    ("sessions", "compact"): _compact,
     ("sessions", "rename"): _rename,
     ("sessions", "delete"): _delete,
 }

@@ -1,4 +1,4 @@
-"""What the verbs about routes and costs take."""
+"""What the verbs about routes, costs and long conversations take."""
 
 from __future__ import annotations
 
@@ -36,8 +36,14 @@ def _example(p: ArgumentParser) -> None:
     p.add_argument("--write", action="store_true")
 
 
+def _compact(p: ArgumentParser) -> None:
+    p.add_argument("session", metavar="ID")
+    p.add_argument("--undo", action="store_true")
+
+
 MONEY: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("usage",): _usage,
+    ("sessions", "compact"): _compact,
     ("route", "list"): _nothing,
     ("route", "explain"): _explain,
     ("route", "set"): _set,

@@ -70,3 +70,14 @@ def test_a_budget_of_a_chat_holds_across_runs_and_can_be_raised(tmp_path):
     assert row["requests"] == 3 and abs(row["cost_usd"] - 0.12) < 1e-9 and row["cache_hit"] == 0
     (row,) = run(home, "usage", "--by", "purpose")
     assert row["purpose"] == "chat"
+
+
+def test_a_chat_is_summarised_and_the_summary_taken_back(tmp_path):
+    home = tmp_path / "home"
+    model = script(tmp_path / "m.json", [{"text": "one"}], [{"text": "two"}])
+    events = run(home, "chat", "--model", model, "--no-servers", "--fresh", *["--prompt", "q"] * 2)
+    session = events[0]["session"]
+    assert run(home, "sessions", "compact", session)[0]["done"] is True
+    assert run(home, "sessions", "compact", session)[0]["done"] is False
+    assert run(home, "sessions", "compact", session, "--undo")[0]["done"] is True
+    assert run(home, "sessions", "compact", session, "--undo")[0]["done"] is False
