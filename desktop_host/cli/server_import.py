@@ -30,7 +30,7 @@ async def taken_over(run: Run) -> tuple[ServerConfig, ...]:
         raise UserFault("usage", "servers import needs a file, - or --from APP", reason="no_source")
     if Path(ns.file).suffix.lower() in BUNDLES:
         return (await _bundle(run, Path(ns.file)),)
-    if ns.pairs:
+    if ns.values:
         raise UserFault("usage", "--set is for bundles", reason="not_for_file", options="--set")
     if re.match(r"(desktop-host|cursor|vscode(-insiders)?|lmstudio):", ns.file):
         link = run.host.servers.link(ns.file)
@@ -74,7 +74,7 @@ async def _values(run: Run, preview: BundlePreview) -> FrozenDict:
     """The values of `--set`; a field that takes several may be given several times."""
     many = {f.key for f in preview.fields if f.multiple}
     values: dict[str, Any] = {}
-    for _option, key, value in run.ns.pairs or ():
+    for _option, key, value in run.ns.values or ():
         given = await run.stdin.secret(key) if value == "-" else value
         values[key] = (*values.get(key, ()), given) if key in many else given
     return FrozenDict(values)

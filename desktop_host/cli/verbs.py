@@ -129,7 +129,7 @@ def _server_import(p: ArgumentParser) -> None:
     p.add_argument("file", metavar="FILE | - | LINK", nargs="?")
     p.add_argument("--from", metavar="APP", dest="source_app")
     p.add_argument("--clash", choices=[clash.value for clash in Clash], default="rename")
-    p.add_argument("--set", metavar="K=V", action=Pair, dest="pairs")
+    p.add_argument("--set", metavar="K=V", action=Pair, dest="values")
 
 
 def _server_level(p: ArgumentParser) -> None:
