@@ -54,7 +54,7 @@ class HostSpec:
     log_level: str = "INFO"
 
 
-class Host(ToolSide, Retelling):
+class Host(Retelling, ToolSide):
     """A profile at work. All methods belong to the host's loop; a window calls them through its bridge."""
 
     def __init__(

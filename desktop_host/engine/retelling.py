@@ -18,15 +18,15 @@ from desktop_host.core.events import (
 )
 from desktop_host.core.ports import History
 from desktop_host.core.session_events import QueuedMessage
-from desktop_host.engine.attach import user_said
 from desktop_host.engine.context import PREFIX
 from desktop_host.engine.sessions import Sessions
 from desktop_host.engine.tickets import UserInput
+from desktop_host.engine.toolside import ToolSide
 
 _NUMBERED = re.compile(r"(.*) \((\d{1,4})\)", re.S)
 
 
-class Retelling:
+class Retelling(ToolSide):
     """The part of a `Host` that makes sessions of sessions and orders what waits."""
 
     history: History
@@ -57,7 +57,8 @@ class Retelling:
         """
         events = await self.history.read(session)
         before = _said(session, events, turn)
-        event = user_said(said) if said.files or not before.blocks else replace(before, text=said.text, fresh=False)
+        others = said.files or said.resources or not before.blocks
+        event = await self.said(said) if others else replace(before, text=said.text, fresh=False)
         made, _ = await self._branch(session, turn)
         await (await self._sessions.actor(made)).submit(event)
         return made

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from desktop_host.ui.formula_text import plain_formula
+
 LONG_LIST = 2000
 """A list longer than this (characters) is committed item by item, though its numbering may then start anew."""
 
@@ -26,6 +28,7 @@ _BREAK = re.compile(r" *<br\s*/?> *", re.I)
 _INLINE_MATH = re.compile(
     r"\\\((?P<a>[^\n]+?)\\\)|(?<![\\$\w])\$(?=\S)(?P<b>[^$\n]{1,300}?)(?<=\S)\$(?![\d$\w])",
 )
+_MARKS = re.compile(r"[\\`*_\[\]<>#~|]")
 _MATH_SIGNS = re.compile(r"[\\^_{}=]")
 
 
@@ -221,4 +224,9 @@ def _formula(match: re.Match[str]) -> str:
     body: str = match["a"] or match["b"]
     if match["b"] and not _MATH_SIGNS.search(body) and len(body) > 2:
         return match[0]  # "$5 and $6" are prices
-    return f"`{body.strip()}`"
+    letters = plain_formula(body.strip())
+    return f"`{body.strip()}`" if letters is None else f"*{_MARKS.sub(_escape, letters)}*"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\{match[0]}"

@@ -25,7 +25,7 @@ from desktop_host.core.settings import Settings, put
 from desktop_host.core.skills import SkillPin
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.transcript import Transcript, fold
-from desktop_host.core.values import FrozenDict
+from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.engine.host import Host, HostSpec, Reader, Ticket, TurnResult, UserInput
 from tests.fakes.skill_library import SkillLibrary
 
@@ -248,6 +248,13 @@ class FakeHost(Host):
         ticket = Ticket(session, asyncio.get_running_loop().create_future())
         self._begin(session, UserInput("(resumed)"), ticket, resumed=True)
         return ticket
+
+    async def use_prompt(
+        self, session: str, server: str, prompt: str, arguments: FrozenDict = EMPTY, text: str = ""
+    ) -> Ticket:
+        messages = await self.servers.get_prompt(server, prompt, arguments)
+        said = "\n\n".join(b.text for m in messages for b in m.blocks if isinstance(b, Text))
+        return await self.submit(session, UserInput(said))
 
     # ---- branches and what waits
 

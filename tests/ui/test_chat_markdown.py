@@ -132,7 +132,8 @@ def test_remote_images_become_links_and_code_is_left_alone() -> None:
 
 
 def test_inline_formulas_are_readable_and_prices_are_not_formulas() -> None:
-    assert presentable(r"so \(a^2\) and $E=mc^2$") == "so `a^2` and `E=mc^2`"
+    assert presentable(r"so \(a^2\) and $E=mc^2$") == "so *a²* and *E=mc²*"
+    assert presentable(r"the \(x^{q}\) here") == "the `x^{q}` here"
     assert presentable("$5 and $6") == "$5 and $6"
 
 

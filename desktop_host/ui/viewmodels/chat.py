@@ -13,9 +13,11 @@ from desktop_host.core.errors import HostError
 from desktop_host.core.events import Stamped
 from desktop_host.core.sessions import SessionOptions
 from desktop_host.core.transcript import Transcript
-from desktop_host.engine.host import Host, InputFile, UserInput
+from desktop_host.core.values import FrozenDict
+from desktop_host.engine.host import Host, InputFile
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.viewmodels.choices import Choices
+from desktop_host.ui.viewmodels.composer import message
 from desktop_host.ui.viewmodels.retelling import Retelling
 from desktop_host.ui.viewmodels.transcript import TranscriptModel
 
@@ -140,15 +142,40 @@ class Chat(QObject):
 
     def send(self, text: str, files: tuple[InputFile, ...] = ()) -> None:
         """Say something; a new chat becomes a session first."""
-        said = UserInput(text, files)
-        session, options = self.session, self.choices.options
+        said = message(text, files)
+        session = self.session
         self._drafts.pop(session, None)
 
-        async def submit(host: Host) -> str:
-            target = session or await host.new_session(options)
+        async def submit(host: Host, target: str) -> None:
             if session is not None:
                 await host.history.put_state(session, "draft", "")
             await host.submit(target, said)
+
+        def refused() -> None:
+            self.refused.emit(text, files)
+
+        self._begin(submit, refused, self.failed.emit)
+
+    def use_prompt(self, server: str, prompt: str, values: dict[str, str], failed: Callable[[HostError], None]) -> None:
+        """Let a server's prompt speak for the person; a new chat becomes a session first."""
+        given = FrozenDict({k: v for k, v in values.items() if v})
+
+        async def submit(host: Host, target: str) -> None:
+            await host.use_prompt(target, server, prompt, given)
+
+        self._begin(submit, lambda: None, failed)
+
+    def _begin(
+        self,
+        submit: Callable[[Host, str], Awaitable[None]],
+        refused: Callable[[], None],
+        told: Callable[[HostError], None],
+    ) -> None:
+        session, options = self.session, self.choices.options
+
+        async def act(host: Host) -> str:
+            target = session or await host.new_session(options)
+            await submit(host, target)
             return target
 
         def done(target: str) -> None:
@@ -161,10 +188,10 @@ class Chat(QObject):
 
         def failed(error: HostError) -> None:
             if self.session == session:
-                self.refused.emit(text, files)
-            self.failed.emit(error)
+                refused()
+            told(error)
 
-        self._bridge.then(submit, done, failed, self)
+        self._bridge.then(act, done, failed, self)
 
     def stop(self) -> None:
         """Stop the running turn."""

@@ -17,7 +17,7 @@ from desktop_host.core.messages import Audio, ContentBlock, EmbeddedResource, Im
 from desktop_host.core.servers import PromptArgument, PromptSpec, ResourceSpec
 from desktop_host.core.uri_template import expand, variables
 from desktop_host.core.values import FrozenDict
-from desktop_host.engine.host import Host, InputFile
+from desktop_host.engine.host import Host, InputFile, UserInput
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.viewmodels.choices import Choices
 
@@ -48,6 +48,20 @@ class Offer:
     def words(self) -> str:
         """What typing is compared with."""
         return f"{self.name} {self.title} {self.server}".casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFile(InputFile):
+    """A resource that goes with a message; it is read when the message is sent, under its own address."""
+
+    server: str = ""
+    uri: str = ""
+
+
+def message(text: str, files: tuple[InputFile, ...]) -> UserInput:
+    """What is sent: files as they are, resources by their addresses."""
+    resources = tuple((f.server, f.uri) for f in files if isinstance(f, ResourceFile))
+    return UserInput(text, tuple(f for f in files if not isinstance(f, ResourceFile)), resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +149,16 @@ class Offers(QObject):
     # ---- taking one
 
     def fill(self, offer: Offer, values: dict[str, str], failed: Callable[[HostError], None]) -> None:
-        """Get what a prompt or resource gives for these arguments; `filled` follows."""
+        """Get what a prompt gives for these arguments, or attach a resource; `filled` follows."""
+        if offer.kind != "prompt":
+            uri = expand(offer.ref, values) if offer.kind == "template" else offer.ref
+            name = offer.title if offer.kind == "resource" else uri
+            self.filled.emit(Filled(files=(ResourceFile(name, "text/uri-list", b"", offer.server, uri),)))
+            return
         given = FrozenDict({k: v for k, v in values.items() if v})
 
         async def get(host: Host) -> Filled:
-            if offer.kind == "prompt":
-                return from_prompt(await host.servers.get_prompt(offer.server, offer.name, given))
-            uri = expand(offer.ref, values) if offer.kind == "template" else offer.ref
-            outcome = await host.servers.read_resource(offer.server, uri)
-            return Filled(files=tuple(_file(b, offer.title or uri) for b in outcome.content))
+            return from_prompt(await host.servers.get_prompt(offer.server, offer.name, given))
 
         self._bridge.then(get, self.filled.emit, failed, self)
 

@@ -10,7 +10,8 @@ from PySide6.QtCore import QObject, Signal
 from desktop_host.core.events import Stamped, StateChanged, TurnStarted
 from desktop_host.core.session_events import QueuedMessage
 from desktop_host.core.transcript import AssistantEntry, Entry, ToolEntry, UserEntry
-from desktop_host.engine.host import Host, InputFile, UserInput
+from desktop_host.engine.host import Host, InputFile
+from desktop_host.ui.viewmodels.composer import message
 
 if TYPE_CHECKING:
     from desktop_host.ui.viewmodels.chat import Chat
@@ -48,7 +49,7 @@ class Retelling(QObject):
 
     def resend(self, turn: int, text: str, files: tuple[InputFile, ...]) -> None:
         """Say something else in a turn."""
-        self._make(lambda h, s: h.edit_and_resend(s, turn, UserInput(text, files)))
+        self._make(lambda h, s: h.edit_and_resend(s, turn, message(text, files)))
 
     def _make(self, verb: Callable[[Host, str], Awaitable[str]]) -> None:
         self._do(verb, self.branched.emit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject
@@ -35,10 +36,12 @@ class OfferDesk(QObject):
         self.list.installEventFilter(self)
         page.installEventFilter(self)
         self.list.picked.connect(self._picked)
+        self.list.filled.connect(self._place)
         self.offers.filled.connect(self._filled)
         self.offers.failed.connect(self._failed)
         page.composer.insert_button.clicked.connect(lambda _c=False: self._menu())
         page.chat.opened.connect(self.close_form)
+        page.chat.sent.connect(self.close_form)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The list stands right above the composer, as wide as it."""
@@ -60,8 +63,11 @@ class OfferDesk(QObject):
     def _place(self) -> None:
         if not self.list.isVisible():
             return
+        layout = self.list.layout()
+        assert layout is not None
+        layout.activate()
         corner = self._composer.mapTo(self._page, self._composer.rect().topLeft())
-        high = min(self.list.sizeHint().height(), max(theme.px(80), corner.y() - theme.px(Space.S)))
+        high = min(layout.totalHeightForWidth(self._composer.width()), max(theme.px(80), corner.y() - theme.px(Space.S)))
         self.list.setGeometry(corner.x(), corner.y() - high - theme.px(Space.XS), self._composer.width(), high)
         self.list.raise_()
 
@@ -91,13 +97,19 @@ class OfferDesk(QObject):
         if offer.kind == "skill":
             rest = self._composer.text.lstrip()
             self._page.put_text(f"/{offer.name} {rest}")
-        elif offer.arguments:
+        elif offer.kind == "prompt" or offer.arguments:
             self.form = ArgumentForm(offer, self.offers)
             self.form.closed.connect(self.close_form)
+            self.form.sent.connect(self._send)
             self.slot.addWidget(self.form)
             self.form.begin()
         else:
             self.offers.fill(offer, {}, self._failed)
+
+    def _send(self, offer: Offer, values: dict[str, str], failed: Callable[[HostError], None]) -> None:
+        """The prompt speaks for the person; once it was taken the form goes."""
+        self._page.chat.use_prompt(offer.server, offer.name, values, failed)
+        self._page.view.to_end()
 
     def _filled(self, filled: Filled) -> None:
         self.close_form()

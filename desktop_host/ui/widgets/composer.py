@@ -13,6 +13,7 @@ from desktop_host.engine.host import InputFile
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_icon, theme
 from desktop_host.ui.viewmodels.chat import Chat
+from desktop_host.ui.viewmodels.composer import ResourceFile
 from desktop_host.ui.widgets.choosers import ModelButton, ServersButton
 from desktop_host.ui.widgets.composer_edit import MessageEdit, local_files
 from desktop_host.ui.widgets.flow import Flow
@@ -148,7 +149,8 @@ class Composer(QFrame):
     def _show_chips(self) -> None:
         clear(self._chips_flow)
         for at, file in enumerate(self._files):
-            chip = button(f"{file.name} · {human_size(len(file.data))}", lambda at=at: self._remove(at))  # type: ignore[misc]
+            more = f"@{file.server}" if isinstance(file, ResourceFile) else human_size(len(file.data))
+            chip = button(f"{file.name} · {more}", lambda at=at: self._remove(at))  # type: ignore[misc]
             set_icon(chip, "close", "muted", 12)
             chip.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
             chip.setToolTip(tr("chat.attach.remove", name=file.name))

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCompleter, QFrame, QLineEdit
 
 from desktop_host.core.errors import HostError
 from desktop_host.i18n import tr
-from desktop_host.ui.theme import Space, set_role, theme
+from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.viewmodels.composer import Offer, Offers
 from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.widgets.page import told
@@ -40,6 +40,8 @@ class ArgumentForm(QFrame):
     """See the module. Ends by itself when the prompt is filled; Escape closes it."""
 
     closed = Signal()
+    sent = Signal(object, object, object)
+    """`(offer, values, failed)`: the prompt is to be sent as it is."""
 
     def __init__(self, offer: Offer, offers: Offers) -> None:
         super().__init__()
@@ -52,6 +54,8 @@ class ArgumentForm(QFrame):
         head.addWidget(title, 1)
         head.addWidget(icon_button("close", tr("action.cancel"), self.closed.emit))
         outer.addLayout(head)
+        if offer.detail:
+            outer.addWidget(label(offer.detail, "caption"))
         self.setAccessibleName(offer.title)
         self.fields: dict[str, Field] = {}
         for argument in offer.arguments:
@@ -71,8 +75,13 @@ class ArgumentForm(QFrame):
         self._problem = label("", "danger")
         self._problem.hide()
         outer.addWidget(self._problem)
-        self.use = button(tr("composer.argument.use"), self.submit, role="primary")
-        outer.addLayout(row(None, self.use))
+        self.send = button(tr("chat.send"), self.submit, role="primary", icon="send")
+        self.use = button(tr("composer.argument.use"), self.put_in, role="quiet")
+        if offer.kind != "prompt":
+            self.send.setText(tr("composer.argument.attach"))
+            set_icon(self.send, "attach", "on_accent")
+            self.use.hide()
+        outer.addLayout(row(None, self.use, self.send))
         offers.completed.connect(self._completed)
 
     @property
@@ -87,20 +96,39 @@ class ArgumentForm(QFrame):
 
     def begin(self) -> None:
         """Put the caret into the first field, and ask what it could be."""
-        name, field = next(iter(self.fields.items()))
-        field.setFocus()
-        self._typed(name, "")
+        for name, field in self.fields.items():
+            field.setFocus()
+            self._typed(name, "")
+            return
+        self.send.setFocus()
 
     def submit(self) -> None:
-        """Get the prompt, or say which argument lacks."""
+        """Send the prompt or attach the resource, or say which argument lacks."""
+        if not self._complete():
+            return
+        if self.offer.kind == "prompt":
+            self.sent.emit(self.offer, self.values, while_alive(self, self._failed))
+        else:
+            self._offers.fill(self.offer, self.values, while_alive(self, self._failed))
+
+    def put_in(self) -> None:
+        """Put what the prompt gives into the message, to be changed before it is sent."""
+        if self._complete():
+            self._offers.fill(self.offer, self.values, while_alive(self, self._failed))
+
+    def _complete(self) -> bool:
         for argument in self.offer.arguments:
             if argument.required and not self.fields[argument.name].text().strip():
                 self._say(tr("composer.argument.missing", name=argument.title or argument.name))
                 self.fields[argument.name].setFocus()
-                return
+                return False
         self._problem.hide()
-        self.use.setEnabled(False)
-        self._offers.fill(self.offer, self.values, while_alive(self, self._failed))
+        self._enable(False)
+        return True
+
+    def _enable(self, on: bool) -> None:
+        self.use.setEnabled(on)
+        self.send.setEnabled(on)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape closes."""
@@ -127,7 +155,7 @@ class ArgumentForm(QFrame):
             self.fields[name].propose(values)
 
     def _failed(self, error: HostError) -> None:
-        self.use.setEnabled(True)
+        self._enable(True)
         self._say(" ".join(told(error)))
 
     def _say(self, words: str) -> None:

@@ -30,9 +30,12 @@ class _Line(QWidget):
 
 
 class OfferList(QFrame):
-    """See the module. `picked` is an offer that was chosen; its trigger is taken out of the text already."""
+    """See the module."""
 
     picked = Signal(object)
+    """The `Offer` that was chosen; its trigger is taken out of the text already."""
+    filled = Signal()
+    """Its height may be another."""
 
     def __init__(self, offers: Offers, edit: MessageEdit) -> None:
         super().__init__()
@@ -68,6 +71,8 @@ class OfferList(QFrame):
         """While the list is open, arrows, Enter, Tab and Escape are its keys."""
         if event.type() is QEvent.Type.FocusOut:
             QTimer.singleShot(0, self, self._maybe_close)
+        if event.type() is QEvent.Type.FocusIn:
+            QTimer.singleShot(0, self, self._look)
         if not self.isVisible() or not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.KeyPress:
             return False
         match event.key():
@@ -123,6 +128,7 @@ class OfferList(QFrame):
         if found:
             self._choose(0)
         self.show()
+        self.filled.emit()
 
     def _choose(self, at: int) -> None:
         self.list.setCurrentRow(at)

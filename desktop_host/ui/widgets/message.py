@@ -11,6 +11,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.markdown import CloseCode, CodeLines, Commit, OpenCode, Splitter, Step, Tail
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.widgets.code import CodeFrame, copied
+from desktop_host.ui.widgets.formula import FormulaView
 from desktop_host.ui.widgets.message_foot import FLUSH, MessageFoot
 from desktop_host.ui.widgets.prose import Prose
 
@@ -102,6 +103,8 @@ class MarkdownView(QWidget):
                 case CloseCode():
                     if self._code is not None:
                         self._code.close_block()
+                        if self._code.language == "latex":
+                            FormulaView(self._code)
                     self._code = None
 
     def _show_waiting(self) -> None:

@@ -93,6 +93,10 @@ class NoticeLine(QFrame):
             case "compacted":
                 numbers = {k: f"{params.get(k) or 0:,}" for k in ("before", "after")}
                 return tr("chat.notice.compacted", **numbers), str(params.get("summary") or "")
+            case "budget_near":
+                spent, limit = (f"${float(params.get(k) or 0):,.2f}" for k in ("spent", "limit"))
+                key = f"composer.budget_near.{params.get('scope', 'day')}"
+                return tr(key, percent=params.get("percent", ""), spent=spent, limit=limit), ""
             case "route_changed":
                 return tr("chat.notice.route_changed", old=entry.params.get("from", ""), new=params.get("to", "")), ""
             case "skill_needs":

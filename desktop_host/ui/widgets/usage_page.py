@@ -6,9 +6,10 @@ import datetime
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QButtonGroup,
     QComboBox,
     QFileDialog,
@@ -21,11 +22,12 @@ from PySide6.QtWidgets import (
 
 from desktop_host.i18n import current, tr, trn
 from desktop_host.ui.theme import Space, set_role, theme
-from desktop_host.ui.viewmodels.usage import MEASURES, VIEWS, Limit, Line, Usage, as_csv
-from desktop_host.ui.widgets.charts import BarChart, Gauge
+from desktop_host.ui.viewmodels.usage import MEASURES, VIEWS, Line, Usage, as_csv
+from desktop_host.ui.widgets.charts import BarChart
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import Empty, ErrorCard, Page
 from desktop_host.ui.widgets.pieces import Card, button, clear, column, icon_button, label, row
+from desktop_host.ui.widgets.usage_parts import Figure, LimitRow, day_label, money, short
 
 COLUMNS = {
     "server": ("name", "calls", "failed", "requests", "tokens_in", "cost"),
@@ -51,7 +53,8 @@ class UsagePage(Page):
         super().__init__(tr("usage.title"), tr("usage.lead"))
         self._usage, self._say, self._today = usage, say, today
         self._measure, self.by = "cost", "day"
-        self._figures = Flow(space=Space.M)
+        self._figures = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._figures.setSpacing(Space.M)
         self._limits = column(space=Space.S)
         self.chart = BarChart(self._words, day_label)
         self._none = Empty("usage", tr("usage.none"), tr("usage.none.text"))
@@ -92,7 +95,7 @@ class UsagePage(Page):
 
     def _limit_card(self) -> QWidget:
         card = Card()
-        head = row(label(tr("usage.limits"), "heading"), None)
+        head = row(label(tr("usage.limits"), "heading", wrap=False), None)
         head.addWidget(button(tr("usage.limits.change"), self.limits_wanted.emit, role="link"))
         card.add(head, self._limits)
         return card
@@ -123,13 +126,14 @@ class UsagePage(Page):
         self.picker.setAccessibleName(tr("usage.by"))
         self.picker.activated.connect(lambda at: self.show_by(VIEWS[at]))
         export = icon_button("download", tr("usage.csv"), self._choose_file, role="")
-        head = row(label(tr("usage.table"), "heading"), None, self.picker, export)
+        head = row(label(tr("usage.table"), "heading", wrap=False), None, self.picker, export)
         self.table = QTableWidget()
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
         self.table.setShowGrid(False)
         self.table.setTabKeyNavigation(False)
+        self.table.setStyleSheet(f"QTableWidget::item {{ padding: 0px {Space.S}px; }}")
         self.table.verticalHeader().hide()
         self.table.setHorizontalScrollMode(QTableWidget.ScrollMode.ScrollPerPixel)
         self.table.itemActivated.connect(self._activated)
@@ -152,7 +156,7 @@ class UsagePage(Page):
         today = self._today()
         clear(self._figures)
         for name, since in (("today", today.isoformat()), ("month", f"{today:%Y-%m}-01"), ("all", "")):
-            self._figures.addWidget(Figure(tr(f"usage.sum.{name}"), usage.total(since)))
+            self._figures.addWidget(Figure(tr(f"usage.sum.{name}"), usage.total(since)), 1)
         clear(self._limits)
         for limit in usage.limits:
             self._limits.addWidget(LimitRow(limit))
@@ -229,6 +233,9 @@ class UsagePage(Page):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if hasattr(self, "table"):
+            narrow = self.width() < theme.px(560)
+            way = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
+            self._figures.setDirection(way)
             self._fit_table()
 
     def _activated(self, item: QTableWidgetItem) -> None:
@@ -247,69 +254,3 @@ class UsagePage(Page):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(lambda name: self.save_csv(Path(name)))
         dialog.open()
-
-
-class Figure(Card):
-    """One span of time: what it cost, and what that was for."""
-
-    def __init__(self, name: str, sums: Line) -> None:
-        super().__init__(space=Space.XS)
-        cost = tr("usage.unknown") if sums.cost_usd is None and sums.requests else money(sums.cost_usd or 0.0)
-        cost = f"≥ {cost}" if sums.unpriced and sums.cost_usd is not None else cost
-        tokens = tr("usage.figure.tokens", read=short(sums.tokens_in), written=short(sums.tokens_out))
-        hit = "" if sums.hit is None else tr("usage.figure.hit", percent=f"{sums.hit:.0%}")
-        lines = [trn("usage.figure.requests", sums.requests), tokens, *([hit] if hit else [])]
-        self.add(label(name, "caption", wrap=False), label(cost, "title", wrap=False))
-        for words in lines:
-            self.add(label(words, "caption", wrap=False))
-        self.column.addStretch(1)
-        self.setAccessibleName(f"{name}: {cost}. " + ", ".join(lines))
-
-    def sizeHint(self) -> QSize:
-        return super().sizeHint().expandedTo(QSize(theme.px(220), theme.px(118)))
-
-
-class LimitRow(QWidget):
-    """One budget or quota: used, limit, and a bar."""
-
-    def __init__(self, limit: Limit) -> None:
-        super().__init__()
-        name = tr(f"usage.limit.{limit.scope}.{limit.unit}")
-        spent = money(limit.spent) if limit.unit == "usd" else f"{int(limit.spent):,}"
-        if limit.limit is None:
-            words = tr("usage.limit.none", spent=spent)
-        else:
-            most = money(limit.limit) if limit.unit == "usd" else f"{int(limit.limit):,}"
-            words = tr("usage.limit.of", spent=spent, limit=most, percent=f"{limit.share or 0:.0%}")
-        lines = column(self, space=Space.XS)
-        head = row(label(name), space=Space.S)
-        head.addWidget(label(words, "caption", wrap=False), 0, Qt.AlignmentFlag.AlignRight)
-        lines.addLayout(head)
-        self.gauge: Gauge | None = None
-        if limit.limit is not None:
-            self.gauge = Gauge(f"{name}: {words}", limit.share)
-            lines.addWidget(self.gauge)
-        self.setAccessibleName(f"{name}: {words}")
-
-
-def money(usd: float) -> str:
-    """Dollars with as many decimals as they need."""
-    if usd == 0:
-        return "$0"
-    if usd < 0.01:
-        return f"${usd:.4f}"
-    return f"${usd:.2f}" if usd < 1000 else f"${usd:,.0f}"
-
-
-def short(value: float) -> str:
-    """A large number in few signs."""
-    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:.1f}".rstrip("0").rstrip(".") + sign
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
-
-
-def day_label(key: str) -> str:
-    """A day as the chart names it."""
-    day = datetime.date.fromisoformat(key)
-    return f"{day.month}/{day.day}" if current().language == "zh_CN" else f"{day.day}.{day.month}."
