@@ -381,7 +381,8 @@ class ShellBundles:
         return config
 
     async def installed(self) -> tuple[InstalledBundle, ...]:
-        return tuple(InstalledBundle(a, a, a.title(), v, Path("/x")) for a, v in self.aliases.items())
+        values = FrozenDict({k: "${keyring:notes-key}" if k == "key" else v for k, v in self.values.items()})
+        return tuple(InstalledBundle(a, a, a.title(), v, Path("/x"), values) for a, v in self.aliases.items())
 
     async def remove(self, alias: str) -> None:
         del self.aliases[alias]

@@ -142,15 +142,17 @@ def test_a_bundle_asks_for_its_settings_and_is_installed(shell: Shell, tmp_path:
 def test_a_newer_bundle_updates_and_empty_fields_keep_their_values(shell: Shell, tmp_path: Path) -> None:
     async def old(_host: object) -> None:
         shell.host.packs.aliases["notes"] = "1.0.0"
-        shell.host.packs.values = {"folder": "/a", "key": "k"}
+        shell.host.packs.values = {"folder": "/a", "key": "k", "limit": 7, "verbose": True}
         await shell.host.servers.add(ServerConfig("notes", Stdio("node")))
 
     shell.bridge.call(old).result(5)
     card = bundle(shell, tmp_path)
     assert card.go.text() == "Update"
+    assert card.settings["limit"].line.text() == "7"
+    assert card.settings["key"].line.text() == ""
     shell.qtbot.mouseClick(card.go, LEFT)
     shell.until(lambda: shell.host.packs.aliases == {"notes": "1.2.0"})
-    assert shell.host.packs.values["key"] == "k"
+    assert shell.host.packs.values == {"folder": "/a", "key": "k", "limit": 7, "verbose": True}
 
 
 def test_removing_the_server_of_a_bundle_removes_the_bundle(shell: Shell, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.server_ports import BundlePreview, Clash, InstallLink
 from desktop_host.core.servers import ImportedServer
 from desktop_host.core.tools import ALIAS
+from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.engine.host import Host
 from desktop_host.i18n import current, tr, trn
 from desktop_host.ui.bridge import Bridge
@@ -231,7 +232,7 @@ class AddServer(Page):
         """A file was dropped or picked: a bundle, or a text with servers."""
         self._put_bundle(None)
         if path.suffix.lower() in BUNDLES:
-            self._bridge.then(lambda host: host.bundles.preview(path), self._put_bundle, self.panel.tell, self)
+            self._bridge.then(lambda host: _looked(host, path), self._put_bundle, self.panel.tell, self)
             return
         try:
             if path.stat().st_size > TEXT_LIMIT:
@@ -259,12 +260,12 @@ class AddServer(Page):
         self.panel.show_found(servers)
         self.ensureWidgetVisible(self.panel)
 
-    def _put_bundle(self, preview: BundlePreview | None) -> None:
+    def _put_bundle(self, looked: tuple[BundlePreview, FrozenDict] | None) -> None:
         clear(self._bundle)
         self.bundle = None
-        self.panel.setVisible(preview is None)
-        if preview is not None:
-            self.bundle = BundleCard(self._bridge, preview)
+        self.panel.setVisible(looked is None)
+        if looked is not None:
+            self.bundle = BundleCard(self._bridge, *looked)
             self.bundle.installed.connect(lambda alias: self.added.emit((alias,)))
             self._bundle.addWidget(self.bundle)
 
@@ -275,3 +276,10 @@ class AddServer(Page):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.filesSelected.connect(lambda names: self.take(Path(names[0])) if names else None)
         dialog.open()
+
+
+async def _looked(host: Host, path: Path) -> tuple[BundlePreview, FrozenDict]:
+    """A bundle, and what the person gave the one that is installed under its name."""
+    preview = await host.bundles.preview(path)
+    old = next((b for b in await host.bundles.installed() if b.alias == preview.installed), None)
+    return preview, old.values if old else EMPTY

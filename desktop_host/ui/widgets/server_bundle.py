@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QWidget
 from desktop_host.core.errors import HostError
 from desktop_host.core.server_ports import BundleField, BundlePreview
 from desktop_host.core.servers import ServerConfig
-from desktop_host.core.values import freeze
+from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.i18n import current, tr, trn
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, theme
@@ -32,16 +32,17 @@ def bundle_warning(code: str) -> str:
 class Setting(QWidget):
     """One entry of a bundle's `user_config`."""
 
-    def __init__(self, field: BundleField, kept: bool) -> None:
+    def __init__(self, field: BundleField, kept: bool = False, value: Any = None) -> None:
+        """`kept`: it has a value from before, and leaving it empty keeps that; `value`: that value, secrets aside."""
         super().__init__()
         self.field = field
         self._kept = kept
-        """It has a value from before: leaving it empty keeps that."""
+        before = field.default if value is None or field.secret else value
         title = field.title or field.key
         name = title if field.required else tr("form.optional", name=title)
         self.line = QLineEdit()
         self.lines = Lines(rows=3)
-        self.switch = Switch(title, field.default is True)
+        self.switch = Switch(title, before is True)
         control: QWidget = self.lines if field.multiple else self.switch if field.type == "boolean" else self.line
         inner = column(self, space=Space.XS)
         self._row = Field(name, control, field.description)
@@ -53,10 +54,10 @@ class Setting(QWidget):
         if field.secret:
             self.line.setEchoMode(QLineEdit.EchoMode.Password)
             inner.addLayout(row(icon_label("key", "success", 14), label(tr("bundle.secret"), "caption")))
-        elif field.default is not None and not field.multiple:
-            self.line.setText(str(field.default))
-        elif field.multiple and isinstance(field.default, (list, tuple)):
-            self.lines.setPlainText("\n".join(map(str, field.default)))
+        elif before is not None and not field.multiple:
+            self.line.setText(str(before))
+        elif field.multiple and isinstance(before, (list, tuple)):
+            self.lines.setPlainText("\n".join(map(str, before)))
         if kept:
             self.line.setPlaceholderText(tr("bundle.kept"))
         if field.type in ("directory", "file"):
@@ -107,7 +108,7 @@ class BundleCard(Card):
     installed = Signal(str)
     """Alias of the server."""
 
-    def __init__(self, bridge: Bridge, preview: BundlePreview) -> None:
+    def __init__(self, bridge: Bridge, preview: BundlePreview, values: FrozenDict = EMPTY) -> None:
         super().__init__()
         self._bridge, self.preview = bridge, preview
         self.setAccessibleName(preview.title)
@@ -131,7 +132,7 @@ class BundleCard(Card):
         if updating:
             text = tr("bundle.update", old=preview.installed_version or "?", new=preview.version)
             self.add(row(icon_label("info", "info"), label(text)))
-        self.settings = {f.key: Setting(f, updating) for f in preview.fields}
+        self.settings = {f.key: Setting(f, f.key in values, values.get(f.key)) for f in preview.fields}
         for setting in self.settings.values():
             self.add(setting)
         self.go = button(tr("bundle.do_update" if updating else "bundle.install"), self._install, role="primary")
