@@ -96,7 +96,12 @@ class Compactor:
 
     async def _window(self, ref: str) -> int:
         settings = self._parts.settings.current().routing
-        return settings.context_window or await self._parts.models.window(ref) or ASSUMED_WINDOW
+        if settings.context_window:
+            return settings.context_window
+        known = self._context.windows
+        if ref not in known:
+            known[ref] = await self._parts.models.window(ref) or ASSUMED_WINDOW
+        return known[ref]
 
     def _tokens(self) -> int:
         prefix = self._context.prefix

@@ -41,6 +41,8 @@ class SessionContext:
         """REF of the model that was asked last."""
         self.chosen: str | None = None
         """REF of the chat's own model at that time."""
+        self.windows: dict[str, int] = {}
+        """Context windows by REF, as they were found when first needed."""
         self.exclusive = asyncio.Lock()
         """Held by a running turn, and by whatever else changes what the model is told."""
         self.live: tuple[list[str], list[str]] | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from desktop_host.core.admin import ModelAdmin, SettingsStore
@@ -44,7 +45,7 @@ class Grant:
 
     def __init__(
         self, ref: str, request: ModelRequest, purses: Purses | None, counted: tuple[Purse, ...],
-        reservation: Reservation | None, quote: Quote | None,
+        reservation: Reservation | None, quote: Callable[[], Awaitable[Quote | None]],
     ) -> None:  # fmt: skip
         self.ref = ref
         """The model to ask: the one wanted, or a cheaper one."""
@@ -63,10 +64,14 @@ class Grant:
 
     async def abandon(self, output_tokens: int, *, sent: bool) -> None:
         """It failed or was stopped. `sent`: the vendor may bill what it was sent and what it wrote."""
+        await _to_the_end(self._abandon(output_tokens, sent))
+
+    async def _abandon(self, output_tokens: int, sent: bool) -> tuple[Notice, ...]:
         cost = 0.0
-        if sent and self._quote is not None:
-            cost = self._quote.fixed_usd + self._quote.per_token_usd * output_tokens
-        await _to_the_end(self._settle(cost, int(sent)))
+        if sent and self._purses is not None:
+            quote = await self._quote()
+            cost = quote.fixed_usd + quote.per_token_usd * output_tokens if quote else 0.0
+        return await self._settle(cost, int(sent))
 
     async def _settle(self, cost: float, calls: int) -> tuple[Notice, ...]:
         if self._purses is None:
@@ -97,7 +102,7 @@ class Spending:
             HostError: `budget_spent`, `quota_spent` or `price_unknown`.
         """
         if self._purses is None:
-            return Grant(need.ref, need.request, None, (), None, None)
+            return Grant(need.ref, need.request, None, (), None, partial(self._models.quote, need.ref, need.request, 0))
         settings = self._settings.current()
         counted = self.purses(settings, need.session, need.session_usd, need.server)
         refused: HostError | None = None
@@ -114,11 +119,13 @@ class Spending:
     async def _admit(self, purses: Purses, need: Need, counted: tuple[Purse, ...]) -> Grant:
         request = need.request
         money = any(p.usd is not None for p in counted)
-        quote = await self._models.quote(need.ref, request, need.input_tokens)
+        ask = partial(self._models.quote, need.ref, request, need.input_tokens)
+        if not any(p.limited for p in counted):
+            # Nobody waits for a price here: the first one takes a second to load.
+            return Grant(need.ref, request, purses, counted, None, ask)
+        quote = await ask() if money else None
         if money and quote is None and not need.tokens_limited:
             raise HostError("price_unknown", f"the price of {need.ref} is unknown", model=need.ref)
-        if not any(p.limited for p in counted):
-            return Grant(need.ref, request, purses, counted, None, quote)
         price = quote or Quote(0.0)
         wanted = request.max_tokens or USUAL_OUTPUT
         usd = price.fixed_usd + price.per_token_usd * wanted
@@ -128,7 +135,7 @@ class Spending:
             affordable = int((reservation.usd - price.fixed_usd) / price.per_token_usd + 1e-6)
             request = replace(request, max_tokens=min(wanted, max(1, affordable)))
         request = replace(request, price_limit=money and not need.tokens_limited)
-        return Grant(need.ref, request, purses, counted, reservation, quote)
+        return Grant(need.ref, request, purses, counted, reservation, ask)
 
     def purses(
         self, settings: Settings, session: str | None, session_usd: float | None = None, server: str | None = None

@@ -82,7 +82,7 @@ async def test_a_real_count_of_the_vendor_beats_the_estimate(rig):
     await r.say(session, BIG)
     await r.say(session, BIG)
     assert not r.of(Compacted)  # messages fill too little of the window: a summary would gain nothing
-    r.models.windows["list"] = 5_000
+    r.sessions.context(session).windows["list"] = 5_000
     await r.say(session)
     assert len(r.of(Compacted)) == 1
 

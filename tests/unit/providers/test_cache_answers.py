@@ -16,6 +16,9 @@ from desktop_host.core.values import EMPTY
 from desktop_host.providers.cache import Cached, similarity
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_purses import MemoryAnswers
+from tests.fakes.model_server import ModelServer
+from tests.fakes.remote import models, ref_of
+from tests.fakes.wires import Say, reply
 
 ASK = ModelRequest((user("What is MCP?"),), "system", cacheable=True)
 
@@ -182,3 +185,15 @@ async def test_a_fault_is_not_kept():
     for _ in range(2):
         with pytest.raises(ModelFault):
             await desk.ask()
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "responses", "compat"])
+async def test_a_model_at_an_address_is_asked_once_for_the_same_question(wire):
+    async with ModelServer() as server, models(answers=MemoryAnswers()) as catalog:
+        server.script(reply(wire, Say("Hello.")))
+        ends = []
+        for _ in range(2):
+            model = await catalog.open(ref_of(wire, server))
+            ends += [e async for e in model.stream(ASK) if isinstance(e, Completed)]
+        assert [e.cached for e in ends] == [False, True] and len(server.posts) == 1
+        assert ends[1].message.text == "Hello."
