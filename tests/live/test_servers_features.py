@@ -224,3 +224,19 @@ async def test_what_was_saved_for_a_server_goes_with_it(tmp_path):
         saved = await s.servers.save_resource("f", "feat://a")
         await s.servers.remove("f")
         assert not saved.path.exists()
+
+
+async def test_a_server_that_asks_again_and_again_is_stopped_by_the_person(tmp_path):
+    """Hazard M128: the modern era's rounds; the third question is answered with "stop asking"."""
+
+    class Tired(OpenReviewer):
+        async def elicit(self, origin, request):
+            self.asked.append((origin, request))
+            return ElicitReply("stop" if len(self.asked) == 3 else "decline")
+
+    reviewer = Tired()
+    async with stage(tmp_path, script("i", "insisting.py"), reviewer=reviewer) as s:
+        outcome = await s.call("i", "insist")
+        assert len(reviewer.asked) == 3 and {o.call_id for o, _ in reviewer.asked} == {"c1"}
+        assert "wants no more questions" in text(outcome)
+        assert s.servers.status("i").state is ServerState.READY
