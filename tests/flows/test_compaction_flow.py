@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from desktop_host.core.sessions import TurnStatus
 from desktop_host.core.skills import SkillPin, SkillPlan
 from desktop_host.core.transcript import NoticeEntry
 from desktop_host.engine.compaction import pieces
+from desktop_host.engine.host import UserInput
 from desktop_host.engine.results import ResultReader
 from tests.fakes.list_model import call
 
@@ -88,6 +90,7 @@ async def test_a_real_count_of_the_vendor_beats_the_estimate(rig):
 
 
 async def test_a_long_tool_turn_is_summarised_between_its_rounds_and_goes_on(rig):
+    """Hazard J103."""
     replies = [[f"looking {n}", call("kb.search", f"c{n}")] for n in range(4)] + [["done"]]
     r = long(rig, replies)
     r.tools.add("kb.search", BIG)
@@ -99,6 +102,7 @@ async def test_a_long_tool_turn_is_summarised_between_its_rounds_and_goes_on(rig
         calls = {c.id for m in request.messages for c in m.calls}
         results = {b.call_id for m in request.messages for b in m.blocks if isinstance(b, ToolResult)}
         assert calls == results
+    assert len({(q.system, q.tools) for q in r.model.requests}) == 1
     after = next(q for q in r.model.requests if "NOTE" in texts(q)[0])
     assert [m.role for m in after.messages] == [Role.USER]
     assert texts(after)[1] == "find it all" and "Go on with it" in texts(after)[2]
@@ -213,12 +217,8 @@ async def test_a_person_can_ask_for_a_summary_between_turns(rig):
 
 
 async def test_a_running_turn_is_not_summarised_by_hand(rig):
-    import asyncio
-
     r = long(rig, [[asyncio.Event()]])
     session = await r.session()
-    from desktop_host.engine.host import UserInput
-
     await r.host.submit(session, UserInput("x"))
     await r.model.waiting.wait()
     for refused in (r.host.compact, r.host.undo_compaction):
@@ -273,3 +273,30 @@ def test_a_long_text_is_read_in_pieces_that_lose_nothing():
     parts = list(pieces(text, 1000))
     assert "\n\n".join(parts) == text and all(len(p) <= 1000 for p in parts)
     assert list(pieces("y" * 2500, 1000)) == ["y" * 1000, "y" * 1000, "y" * 500]
+
+
+async def test_stop_during_a_summary_leaves_everything_as_it_was(rig):
+    r = long(rig, [["one"], ["two"], ["three"]])
+    session = await r.session(budget_usd=1.0)
+    for _ in range(2):
+        await r.say(session, BIG)
+    held, asked = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def stream(self, request):
+            if request.purpose is Purpose.SUMMARY:
+                asked.set()
+                await held.wait()
+            async for event in r.model.stream(request):
+                yield event
+
+    r.models.models["list"] = Slow()
+    ticket = await r.host.submit(session, UserInput(LAST))
+    await asked.wait()
+    await r.host.interrupt(session)
+    assert (await ticket.done).status is TurnStatus.INTERRUPTED and not r.of(Compacted)
+    assert (await r.host.standings(session))[0]["reserved_usd"] == 0.0
+    held.set()
+    r.models.models["list"] = r.summariser
+    resumed = await (await r.host.resume(session)).done
+    assert resumed.text == "three" and len(r.of(Compacted)) == 1

@@ -1,4 +1,7 @@
-"""Whatever is submitted, interrupted, answered, killed, reopened and summarised, in any order: the history is valid."""
+"""Whatever is submitted, interrupted, answered, killed, reopened and summarised, in any order: the history is valid.
+
+Hazards J101, J103.
+"""
 
 from __future__ import annotations
 
