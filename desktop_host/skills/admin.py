@@ -28,6 +28,7 @@ from desktop_host.core.skills import SkillMatch, SkillStatus
 from desktop_host.skills import install as packages
 from desktop_host.skills.compare import compare
 from desktop_host.skills.folder import inside, main_file
+from desktop_host.skills.frontmatter import decode
 from desktop_host.skills.library import FOREIGN_FOLDERS, Library, paths_of
 from desktop_host.skills.lint import lint
 from desktop_host.skills.remote import RemoteLibrary
@@ -60,7 +61,8 @@ class LibraryAdmin:
 
     async def skill(self, name: str, version: str | None = None) -> SkillDetail:
         found, entry = await self._library.find(name, version)
-        return SkillDetail(entry.skill, self._row(found), entry.manifest.files, entry.document.source)
+        text = decode(entry.raw, lambda _code, _line, _detail: None)
+        return SkillDetail(entry.skill, self._row(found), entry.manifest.files, text)
 
     async def read_file(self, name: str, path: str, version: str | None = None) -> bytes:
         _, entry = await self._library.find(name, version)

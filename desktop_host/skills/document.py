@@ -27,7 +27,6 @@ class SkillDocument:
 
     skill: SkillVersion
     problems: tuple[SkillProblem, ...]
-    source: str
     body_line: int
 
     @property
@@ -88,7 +87,7 @@ def parse(raw: bytes, folder: str, file: str = "SKILL.md", version: str = "") ->
         user_invocable=not _untruth(meta.get("user-invocable")),
     )
     problems.sort(key=lambda p: (p.severity != "error", p.line, p.code))
-    return SkillDocument(skill, tuple(dict.fromkeys(problems)), parts.text, parts.body_line)
+    return SkillDocument(skill, tuple(dict.fromkeys(problems)), parts.body_line)
 
 
 def _triggers(meta: dict[str, Any], extra: dict[str, Any], numbers: _Numbers) -> Triggers:

@@ -38,8 +38,6 @@ class Parts:
     body_line: int
     found: bool
     """Whether there is a frontmatter."""
-    text: str
-    """The whole file, with line feeds only."""
 
 
 def decode(raw: bytes, told: Told) -> str:
@@ -126,5 +124,5 @@ def take_apart(raw: bytes, told: Told) -> Parts:
     if not found and "unclosed" not in codes:
         told("no-frontmatter", 1, "")
     return Parts(
-        dict(meta), handler.block, handler.block_line + skipped, body.strip(), handler.body_line + skipped, found, text
+        dict(meta), handler.block, handler.block_line + skipped, body.strip(), handler.body_line + skipped, found
     )
