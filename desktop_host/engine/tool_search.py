@@ -86,29 +86,29 @@ def reset_spec(groups: Iterable[ToolGroup]) -> ToolSpec:
 def found(tools: Iterable[ToolSpec], query: str, server: str | None = None, limit: int = 5) -> list[dict[str, Any]]:
     """The tools that fit a query best, with all that is needed to call them."""
     pool = [t for t in tools if t.enabled and t.server != ALIAS and (not server or t.server == server)]
-    ranked = sorted(_scores(pool, query).items(), key=lambda item: (-item[1], item[0].full_name))
+    ranked = sorted(zip(_scores(pool, query), pool, strict=True), key=lambda item: (-item[0], item[1].full_name))
     return [
         {"name": t.full_name, "title": t.display_name, "description": t.description,
          "input_schema": thaw(t.input_schema)}
-        for t, score in ranked[:limit] if score > 0
+        for score, t in ranked[:limit] if score > 0
     ]  # fmt: skip
 
 
-def _scores(tools: list[ToolSpec], query: str) -> dict[ToolSpec, float]:
-    """Words weighed by how rare they are; a name counts more than a description."""
-    wanted = _words(query)
-    texts = {t: (_words(f"{t.server} {t.name} {t.title or ''}"), _words(_about(t))) for t in tools}
-    seen = Counter(w for name, about in texts.values() for w in {*name, *about})
-    out: dict[ToolSpec, float] = {}
-    for tool, (name, about) in texts.items():
+def _scores(tools: list[ToolSpec], query: str) -> list[float]:
+    """A score for each tool: words weighed by how rare they are; a name counts more than a description."""
+    wanted, exact = _words(query), query.strip().lower()
+    texts = [(_words(f"{t.server} {t.name} {t.title or ''}"), _words(_about(t))) for t in tools]
+    seen = Counter(word for name, about in texts for word in name | about)
+    rare = {word: math.log(1 + len(tools) / (1 + seen[word])) for word in wanted}
+    out: list[float] = []
+    for tool, (name, about) in zip(tools, texts, strict=True):
         score = 0.0
         for word in wanted:
-            rare = math.log(1 + len(tools) / (1 + seen[word]))
             close = word in name or any(len(word) > 3 and (n.startswith(word) or word.startswith(n)) for n in name)
-            score += rare * (3 * close + (word in about))
-        if query.strip().lower() in (tool.name.lower(), tool.full_name.lower(), tool.wire_name.lower()):
+            score += rare[word] * (3 * close + (word in about))
+        if exact in (tool.name.lower(), tool.full_name.lower(), tool.wire_name.lower()):
             score += 100
-        out[tool] = score
+        out.append(score)
     return out
 
 

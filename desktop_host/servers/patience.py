@@ -9,7 +9,7 @@ from desktop_host.core.servers import ServerState, Stdio
 from desktop_host.servers.command_line import fetches
 from desktop_host.servers.keeper import Keeper
 
-QUIET_S = 10.0
+QUIET_S = 5.0
 """Once a server is ready, how long the others have to show that they come too."""
 FETCH_S = 45.0
 """The same where one of them may still be fetched (`npx`, `uvx`, `docker` and the like)."""
