@@ -7,6 +7,7 @@ import logging
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.events import SessionRenamed
+from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.messages import ToolCall, user
 from desktop_host.core.models import Completed, ModelRequest, Purpose
 from desktop_host.core.routes import find
@@ -81,7 +82,8 @@ async def needs_a_person(context: SessionContext, spec: ToolSpec, call: ToolCall
 
     A check that fails asks: no verdict is no permission.
     """
-    if find(context.parts.settings.current().routes, Purpose.SAFETY_CHECK) is None:
+    own = spec.server == ALIAS and bool(spec.hints.read_only)
+    if own or find(context.parts.settings.current().routes, Purpose.SAFETY_CHECK) is None:
         return False
     arguments = cut(json.dumps(call.arguments, ensure_ascii=False), LOOK_CHARS)
     text = (
