@@ -98,7 +98,9 @@ def decode(data: Any) -> Any:
         return tuple(decode(v) for v in data)
     if not isinstance(data, dict):
         return data
-    cls = _CLASSES.get(data.get("$", ""))
+    if "$" not in data:  # A JSON object within a tuple, such as an icon.
+        return freeze(data)
+    cls = _CLASSES.get(data["$"])
     if cls is None:
         raise PeerFault("bad_history", f"unknown value {data.get('$')!r} in the journal", value=str(data.get("$")))
     known: dict[str, Any] = {}

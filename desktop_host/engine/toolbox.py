@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from desktop_host.core.codec import decode, encode
@@ -73,7 +73,7 @@ def offered(tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
     seen: dict[str, ToolSpec] = {}
     for spec in sorted(tools, key=lambda t: (t.server, t.name)):
         if spec.enabled:
-            seen.setdefault(spec.full_name, spec)
+            seen.setdefault(spec.full_name, replace(spec, icons=()) if spec.icons else spec)
     return tuple(seen.values())
 
 
