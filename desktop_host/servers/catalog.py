@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import mcp_types as T
@@ -14,7 +15,7 @@ from desktop_host.core.servers import PromptSpec, ResourceSpec
 from desktop_host.core.tools import ToolSpec
 from desktop_host.servers import translate
 from desktop_host.servers.tap import WHOLE, items
-from desktop_host.servers.wiring import Wiring
+from desktop_host.servers.wiring import Deadline, Floor, Wiring
 
 DEBOUNCE_S = 0.25
 """From the first `list_changed` to the fetch; what comes in between shares it."""
@@ -28,8 +29,10 @@ _Spec = TypeVar("_Spec", ToolSpec, ResourceSpec, PromptSpec)
 class Catalog:
     """The lists of one connection. A list that cannot be fetched keeps what it had and its `errors` entry says why."""
 
-    def __init__(self, wiring: Wiring, client: Client, changed: Callable[[tuple[str, ...]], None]) -> None:
-        self._wiring, self._client, self._changed = wiring, client, changed
+    def __init__(
+        self, wiring: Wiring, floor: Floor, client: Client, changed: Callable[[tuple[str, ...]], None]
+    ) -> None:
+        self._wiring, self._floor, self._client, self._changed = wiring, floor, client, changed
         self.tools: tuple[ToolSpec, ...] = ()
         self.resources: tuple[ResourceSpec, ...] = ()
         self.prompts: tuple[PromptSpec, ...] = ()
@@ -79,7 +82,8 @@ class Catalog:
     async def _load(self, kind: str) -> bool:
         before = getattr(self, kind)
         try:
-            async with asyncio.timeout(self._wiring.config.timeouts.connect_s):
+            limits = self._wiring.config.timeouts
+            async with self._floor.within(Deadline(replace(limits, call_s=limits.connect_s))):
                 found = await {"tools": self._tools, "resources": self._resources, "prompts": self._prompts}[kind]()
         except MCPError as error:
             if error.code != T.METHOD_NOT_FOUND:

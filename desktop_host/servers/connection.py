@@ -153,12 +153,11 @@ class Connection:
     async def _own(self, mode: str, ready: asyncio.Future[None]) -> None:
         config = self.wiring.config
         self._seen.started_at = self.wiring.clock.now()
-        self.floor.connecting = Deadline(replace(config.timeouts, call_s=config.timeouts.connect_s))
-        limit = self.floor.connecting.timer
+        limit = Deadline(replace(config.timeouts, call_s=config.timeouts.connect_s))
         error: BaseException | None = None
         try:
             async with contextlib.AsyncExitStack() as stack:
-                async with limit:
+                async with self.floor.within(limit):
                     transport = await make_transport(
                         self.wiring, stack, self._seen, self.facts, self.floor,
                         on_start=self._started, on_line=self._line, on_signed_out=self.worn.set,
@@ -179,7 +178,7 @@ class Connection:
             error = raised
         finally:
             self.gone.set()
-            await self._finish(error, limit.expired(), ready)
+            await self._finish(error, limit.timer.expired(), ready)
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise error
@@ -225,9 +224,8 @@ class Connection:
         self.server = freeze(info.model_dump(by_alias=True, mode="json", exclude_none=True)) if info else EMPTY
         self.capabilities = freeze(client.server_capabilities.model_dump(by_alias=True, mode="json", exclude_none=True))
         self.instructions = client.instructions
-        self._catalog = Catalog(self.wiring, client, self.wiring.changed)
+        self._catalog = Catalog(self.wiring, self.floor, client, self.wiring.changed)
         self._client, self.facts.status, self.facts.fault = client, None, None
-        self.floor.connecting = None
         if self.modern:
             self._chore(listen_to_lists(client, self._catalog, self.wiring.clock, self._note))
             return

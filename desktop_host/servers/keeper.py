@@ -253,11 +253,7 @@ class Keeper:
         connection: Connection = await module.connect(self.wiring, self.session)
         try:
             catalog = connection.catalog
-            if self.wiring.config.scope is ServerScope.CALL:
-                await catalog.load(tell=False)
-            else:
-                await catalog.load(("tools",), tell=False)
-                connection.load_soon(("resources", "prompts"))
+            await module.first_lists(connection)
             self.tools, self.resources, self.prompts = catalog.tools, catalog.resources, catalog.prompts
             self._facts = (connection.era, connection.server, connection.capabilities, connection.instructions)
         except BaseException:

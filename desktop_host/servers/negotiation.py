@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from desktop_host.core.errors import PeerFault
-from desktop_host.core.servers import FailureReport
+from desktop_host.core.servers import FailureReport, ServerScope
 from desktop_host.servers import failure
 from desktop_host.servers.connect_failed import ConnectFailed
 from desktop_host.servers.connection import Connection
@@ -39,6 +39,25 @@ async def connect(wiring: Wiring, session: str | None = None) -> Connection:
     raise AssertionError("unreachable")
 
 
+async def first_lists(connection: Connection) -> None:
+    """Fetch what a server must show to be ready; the rest follows.
+
+    Raises:
+        ConnectFailed: it lets anybody in, but shows its tools only to who is signed in.
+    """
+    wiring, catalog = connection.wiring, connection.catalog
+    if wiring.config.scope is ServerScope.CALL:
+        await catalog.load(tell=False)
+    else:
+        await catalog.load(("tools",), tell=False)
+    fault = connection.facts.fault
+    if fault is not None and fault.code == "auth" and "tools" in catalog.errors:
+        told = failure.report(wiring.config, fault, failure.Evidence(), wiring.log.lines(), wiring.redact)
+        raise ConnectFailed(told, final=True, era_suspect=False)
+    if wiring.config.scope is not ServerScope.CALL:
+        connection.load_soon(("resources", "prompts"))
+
+
 def list_failure(connection: Connection) -> FailureReport | None:
     """A report where the list of tools could not be fetched."""
     why = connection.catalog.errors.get("tools")
@@ -49,4 +68,4 @@ def list_failure(connection: Connection) -> FailureReport | None:
     return failure.report(wiring.config, told, failure.Evidence(), wiring.log.lines(), wiring.redact)
 
 
-__all__ = ["ConnectFailed", "Connection", "connect", "list_failure"]
+__all__ = ["ConnectFailed", "Connection", "connect", "first_lists", "list_failure"]

@@ -8,6 +8,7 @@ without any lock while its token is good; only getting a token has a turn; each 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -83,7 +84,7 @@ class Signed(httpx2.AsyncBaseTransport):
         except HostError as fault:
             if response.status_code == 403:
                 return response  # The token is good, only not for this; the server's own words stand.
-            self._refuse(fault)
+            await self._refuse(fault, sent)
             return self._told(fault)
         self._bear(request)
         return await self._inner.handle_async_request(request)
@@ -222,11 +223,14 @@ class Signed(httpx2.AsyncBaseTransport):
         finally:
             await flow.aclose()
 
-    def _refuse(self, fault: HostError) -> None:
+    async def _refuse(self, fault: HostError, sent: str | None) -> None:
         if fault.code == "auth":
             self._refused = fault
             self._sign_in.become(SignInState.NEEDED)
-            self._lost()
+            if sent is not None:  # Else we were never in, and connecting anew would change nothing.
+                with contextlib.suppress(HostError):
+                    await self._grant.store.drop_tokens()
+                self._lost()
         elif self._sign_in.state is SignInState.SIGNING_IN:
             self._sign_in.become(SignInState.NEEDED)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -91,8 +91,8 @@ class Floor:
     asks: int = 0
     empty: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever a call ends and none is left."""
-    connecting: Deadline | None = None
-    """How long the connection may still take to be made; stands still while a person is asked."""
+    waits: set[Deadline] = field(default_factory=set)
+    """What else has a time limit here: to be connected, to fetch a list."""
 
     def leave(self, call: CallInFlight) -> None:
         """A call has ended."""
@@ -126,9 +126,24 @@ class Floor:
             self.asks -= 1
             self._hold()
 
+    @asynccontextmanager
+    async def within(self, deadline: Deadline) -> AsyncIterator[None]:
+        """Run under a time limit that stands still, too, while a person is asked.
+
+        Raises:
+            TimeoutError: it is over.
+        """
+        async with deadline.timer:
+            self.waits.add(deadline)
+            deadline.hold(self.asks > 0)
+            try:
+                yield
+            finally:
+                self.waits.discard(deadline)
+
     def _hold(self) -> None:
-        if self.connecting is not None:
-            self.connecting.hold(self.asks > 0)
+        for deadline in self.waits:
+            deadline.hold(self.asks > 0)
         for call in self.calls:
             if call.running:
                 call.deadline.hold(self.asks > 0)

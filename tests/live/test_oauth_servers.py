@@ -305,6 +305,27 @@ async def test_a_sign_in_can_be_stopped_while_the_browser_is_open(tmp_path: Path
             await asyncio.open_connection("127.0.0.1", port)
 
 
+async def test_a_server_that_shows_only_its_tools_to_who_is_signed_in_is_not_stormed(
+    tmp_path: Path, signed: Signed
+) -> None:
+    signed.greets = True
+    config = at(signed, timeouts=Timeouts(connect_s=1, call_s=1, call_max_s=30))
+    person = Person(slow_s=2)
+    async with stage(tmp_path, config, reviewer=person) as s:
+        assert s.servers.status("web").state is ServerState.NEEDS_AUTH
+        count = len(signed.seen)
+        await asyncio.sleep(0.3)
+        assert len(signed.seen) == count <= 6 and person.asked == []
+        await login(s)
+        assert len(s.servers.tools("web")) == 3
+        signed.expire()
+        signed.refresh.clear()
+        person.answer = ElicitReply("decline")
+        assert (await s.call("web", "echo")).outcome is Outcome.ERROR
+        await s.until_state("web", ServerState.NEEDS_AUTH)
+        assert len(person.asked) == 2
+
+
 async def test_a_slow_person_is_waited_for_beyond_the_time_limit_of_connecting(tmp_path: Path, signed: Signed) -> None:
     config = at(signed, timeouts=Timeouts(connect_s=1, call_s=1, call_max_s=30))
     async with stage(tmp_path, config, reviewer=Person(slow_s=2), start=False) as s:

@@ -411,7 +411,7 @@ async def test_roots_are_those_of_the_session_and_changes_are_told(tmp_path: Pat
         await s.servers.prepare("s1", None, ("/a b", "/c"))
         await until((tmp_path / "roots_changed").exists)
         hello = json.loads((tmp_path / "hello").read_text().splitlines()[0])
-        assert set(hello["capabilities"]) == {"sampling", "elicitation", "roots"}
+        assert set(hello["capabilities"]) == {"sampling", "elicitation", "roots", "extensions"}
         assert hello["clientInfo"]["name"] == "desktop-host"
 
 

@@ -49,6 +49,8 @@ class Signed:
     secret: str = ""
     """If set, the client `known` is registered with it."""
     denies: bool = False
+    greets: bool = False
+    """Whether anybody may connect; only tools need a token then."""
     seen: list[Seen] = field(default_factory=list)
     clients: dict[str, dict[str, Any]] = field(default_factory=dict)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -250,9 +252,10 @@ def _mcp(peer_: Signed) -> type[BaseHTTPRequestHandler]:
             seen = self.take()
             until, scope = peer_.access.get(seen.headers.get("authorization", "").removeprefix("Bearer "), (0.0, ""))
             about = f"{peer_.url.removesuffix('/mcp')}/.well-known/oauth-protected-resource/mcp"
-            if until < time.monotonic():
-                return self.give(401, None, www_authenticate=f'Bearer resource_metadata="{about}"')
             message = json.loads(seen.body)
+            free = peer_.greets and not str(message.get("method")).startswith("tools/")
+            if until < time.monotonic() and not free:
+                return self.give(401, None, www_authenticate=f'Bearer resource_metadata="{about}"')
             number, params = message.get("id"), message.get("params") or {}
             if params.get("name") == "admin" and "admin" not in scope.split():
                 wants = f'Bearer error="insufficient_scope", scope="admin", resource_metadata="{about}"'
