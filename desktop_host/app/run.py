@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from desktop_host.cli.profiles import ProfilesPort
+    from desktop_host.app.tenants import Tenants
     from desktop_host.core.host_calls import GatewaySpec
     from desktop_host.engine.host import Host, HostSpec
 
@@ -39,7 +39,10 @@ def _window(argv: list[str]) -> int:
     ns = parse(argv)
     home = Path(ns.home).expanduser() if ns.home else None
     if has_display():
-        return run_window(lambda: opener, lambda: _spec(ns), home=home, profile=ns.profile, arguments=argv, lazy=True)
+        return run_window(
+            lambda: opener, lambda: _spec(ns), home=home, profile=ns.profile, arguments=argv, lazy=True,
+            profiles=lambda: _profiles(ns.home),
+        )  # fmt: skip
     from desktop_host import i18n
 
     i18n.install(ns.lang or "system")
@@ -72,7 +75,7 @@ def opener(spec: HostSpec) -> AbstractAsyncContextManager[Host]:
     return open_host(spec)
 
 
-def _profiles(home: str | None) -> ProfilesPort:
+def _profiles(home: str | None) -> Tenants:
     from desktop_host.app.tenants import Tenants
 
     return Tenants(Path(home).expanduser() if home else None)

@@ -1,12 +1,15 @@
-"""The profiles below one home, as the command line wants them."""
+"""The profiles below one home, as the faces want them."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 
 class Tenants:
-    """Lists, makes and deletes profiles. Blocking; called off the loop."""
+    """Lists, makes, copies, moves and deletes profiles. Blocking; called off the loop."""
 
     def __init__(self, home: Path | None) -> None:
         self._home = home
@@ -26,6 +29,61 @@ class Tenants:
         from desktop_host.profiles.store import Profiles
 
         Profiles(self._home).create(name)
+
+    def clone(self, name: str, new: str) -> None:
+        """A copy of a profile: settings, servers, skills and conversations, without its secrets.
+
+        Raises:
+            UserFault: `not_found`; `usage`, the new name is bad or taken.
+            KnownFault: `disk_full` or `database_error`.
+        """
+        from desktop_host.profiles.archive import export_profile, import_profile
+        from desktop_host.profiles.store import Profiles, checked_name
+
+        profiles = Profiles(self._home)
+        profiles.refuse_taken(checked_name(new))
+        with tempfile.TemporaryDirectory(prefix=".clone-", dir=profiles.folder) as room:
+            archive = export_profile(profiles, name, Path(room) / "profile.zip")
+            import_profile(profiles, archive, new, trusted=True)
+
+    def export(self, name: str, target: Path) -> Path:
+        """Write a profile, without its secrets, to a zip file.
+
+        Raises:
+            UserFault: `not_found`.
+            KnownFault: `disk_full` or `database_error`.
+        """
+        from desktop_host.profiles.archive import export_profile
+        from desktop_host.profiles.store import Profiles
+
+        return export_profile(Profiles(self._home), name, target)
+
+    def take_in(self, source: Path, name: str | None = None) -> str:
+        """Make a profile of a zip file, its servers switched off; returns its name.
+
+        Raises:
+            UserFault: `not_found`, `bad_archive`; `usage`, the name is bad or taken.
+        """
+        from desktop_host.profiles.archive import import_profile
+        from desktop_host.profiles.store import Profiles
+
+        return import_profile(Profiles(self._home), source, name)
+
+    def open_window(self, name: str) -> None:
+        """Open a profile in a window of its own; one that is open already comes forward.
+
+        Raises:
+            UserFault: `not_found`.
+        """
+        from desktop_host.core.errors import UserFault
+
+        if name not in self.names():
+            raise UserFault("not_found", f"there is no profile {name!r}", kind="profile", reason="profile", name=name)
+        home = ["--home", str(self._home)] if self._home else []
+        subprocess.Popen(
+            [sys.executable, "-m", "desktop_host", *home, "--profile", name],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
 
     def delete(self, name: str) -> None:
         """Delete a profile with all it holds.

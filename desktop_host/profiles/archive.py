@@ -72,13 +72,14 @@ def export_profile(profiles: Profiles, name: str, target: Path) -> Path:
     return target
 
 
-def import_profile(profiles: Profiles, source: Path, name: str | None = None) -> str:
+def import_profile(profiles: Profiles, source: Path, name: str | None = None, *, trusted: bool = False) -> str:
     """Make a profile of a zip file that `export_profile` wrote; returns its name.
 
     Args:
         profiles: where it goes.
         source: the zip file.
         name: its name here; None: the name it had.
+        trusted: it was exported by this very program just now (a clone); nothing is switched off or dropped.
 
     Raises:
         UserFault: `not_found`, there is no such file; `bad_archive` with a `reason`; `usage`, the name is bad or taken.
@@ -98,7 +99,8 @@ def import_profile(profiles: Profiles, source: Path, name: str | None = None) ->
         try:
             for entry, parts in entries:
                 _unpack(source, bundle, entry, room, room.joinpath(*parts))
-            _distrust(source, room)
+            if not trusted:
+                _distrust(source, room)
             for folder in ("skills", "logs"):
                 (room / folder).mkdir(mode=0o700, exist_ok=True)
             (room / _MANIFEST).unlink()

@@ -25,7 +25,7 @@ class Command:
     """Portable text of the key, e.g. `Ctrl+N`; several are separated by a space."""
     icon: str = ""
     when: str = "always"
-    """`always`, `ready` (the host is open) or `session` (a conversation is shown)."""
+    """`always`, `ready` (the host is open), `session` (a conversation is shown) or `profiles` (they can be made)."""
 
     @property
     def text(self) -> str:
@@ -47,6 +47,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("go.skills", "Ctrl+3", "skills", "ready"),
     Command("skills.install", "Ctrl+Shift+S", "plus", "ready"),
     Command("go.usage", "Ctrl+4", "usage", "ready"),
+    Command("go.profiles", "Ctrl+Shift+O", "profile", "profiles"),
     Command("go.settings", "Ctrl+, Ctrl+5", "settings", "ready"),
     Command("go.models", "Ctrl+Shift+M", "model", "ready"),
     Command("go.permissions", "", "shield", "ready"),

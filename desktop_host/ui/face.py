@@ -26,6 +26,8 @@ from desktop_host.ui.window_state import WindowState
 if TYPE_CHECKING:
     from desktop_host.engine.host import HostSpec, Opener
     from desktop_host.ui.bridge import Bridge
+    from desktop_host.ui.viewmodels.profiles import ProfilesPort
+    from desktop_host.ui.widgets.profile_room import ProfileRoom
     from desktop_host.ui.widgets.workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ def run_window(
     profile: str = "default",
     arguments: Sequence[str] = (),
     lazy: bool = False,
+    profiles: Callable[[], ProfilesPort] | None = None,
 ) -> int:
     """Show the window and run until it is closed.
 
@@ -60,6 +63,7 @@ def run_window(
         home: `HostSpec.home`, needed before the spec is made.
         profile: `HostSpec.profile`, likewise.
         arguments: what a running window is told if there is one already.
+        profiles: gives what makes, copies and deletes profiles; None: this window cannot.
         lazy: see above; keeps the import of the host's types off the way to the first paint.
 
     Returns:
@@ -81,6 +85,7 @@ def run_window(
         return 0
     try:
         face = _Face(app, opener, spec, lazy=lazy, state=WindowState(home, profile), profile=profile)
+        face.profiles = profiles
         instance.raised.connect(face.receive)
         return face.run(instance.listen)
     finally:
@@ -101,10 +106,13 @@ class _Face(QObject):
         self._loop: Any = None
         self._bridge: Bridge | None = None
         self._workspace: Workspace | None = None
+        self._room_type: type[ProfileRoom]
         self._early: list[list[str]] = []
         self._closing = False
         self._over = False
         self._translator = QTranslator(self)
+        self.profiles: Callable[[], ProfilesPort] | None = None
+        self._profile = profile
         self.window = MainWindow(state, profile)
         self.window.closing.connect(self._close)
         self._loaded.connect(self._fill)
@@ -167,8 +175,10 @@ class _Face(QObject):
         """In a thread: import the host's types and the pages."""
         try:
             from desktop_host.ui.bridge import Bridge
+            from desktop_host.ui.widgets import profile_room
             from desktop_host.ui.widgets.workspace import Workspace
 
+            self._room_type = profile_room.ProfileRoom
             opener = self._opener() if self._lazy else self._opener
             spec = self._spec() if self._lazy else self._spec
             self._loaded.emit((Bridge, Workspace, opener, spec))
@@ -191,6 +201,8 @@ class _Face(QObject):
         self._bridge = bridge
         self._workspace = workspace_type(self.window, bridge, bridge.start)
         self._workspace.language_changed.connect(self._speak)
+        if self.profiles is not None:
+            self._room_type(self._workspace, self.profiles(), self._profile)
         bridge.start()
         for arguments in self._early:
             bridge.ready.connect(lambda _host, a=arguments: self._workspace and self._workspace.receive(a))

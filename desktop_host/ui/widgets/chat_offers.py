@@ -67,7 +67,8 @@ class OfferDesk(QObject):
         assert layout is not None
         layout.activate()
         corner = self._composer.mapTo(self._page, self._composer.rect().topLeft())
-        high = min(layout.totalHeightForWidth(self._composer.width()), max(theme.px(80), corner.y() - theme.px(Space.S)))
+        room = max(theme.px(80), corner.y() - theme.px(Space.S))
+        high = min(layout.totalHeightForWidth(self._composer.width()), room)
         self.list.setGeometry(corner.x(), corner.y() - high - theme.px(Space.XS), self._composer.width(), high)
         self.list.raise_()
 

@@ -21,7 +21,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.actions import Actions
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.tokens import SIDEBAR, SIDEBAR_FOLDED
-from desktop_host.ui.widgets.pieces import Elided, SearchField, column, icon_button, label, row
+from desktop_host.ui.widgets.pieces import SearchField, column, icon_button, label, row
 
 if TYPE_CHECKING:
     from desktop_host.ui.viewmodels.sessions import Sessions
@@ -42,6 +42,8 @@ class Sidebar(QFrame):
 
     opened = Signal(str)
     """A conversation was chosen."""
+    profile_wanted = Signal()
+    """The person wants to see the profiles."""
     wanted = Signal(str, str)
     """`(act, session)` of the list's menu."""
 
@@ -77,11 +79,17 @@ class Sidebar(QFrame):
     # ---- parts
 
     def _head(self, title: str) -> QVBoxLayout:
-        self._title = Elided(title, "strong")
+        self.title = QPushButton(title)
+        set_role(self.title, "name")
+        self.title.setToolTip(tr("profiles.switch"))
+        self.title.setAccessibleName(tr("profiles.current", name=title))
+        self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.title.clicked.connect(lambda _checked=False: self.profile_wanted.emit())
         self._fold = icon_button("sidebar", self._actions.hint("view.sidebar"))
         self._fold.clicked.connect(lambda _checked=False: self._actions.run("view.sidebar"))
-        self._wide.append(self._title)
-        line = row(self._title, self._fold)
+        self._wide.append(self.title)
+        line = row(self.title, self._fold)
+        line.setStretch(0, 1)
         line.setContentsMargins(Space.S, 0, 0, 0)
         box = QVBoxLayout()
         box.addLayout(line)

@@ -1,0 +1,137 @@
+"""The profiles of this home, as the window sees them: each is a host of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_host.core.errors import HostError
+from desktop_host.engine.host import Host
+from desktop_host.ui.bridge import Bridge
+
+T = TypeVar("T")
+
+
+class ProfilesPort(Protocol):
+    """Where profiles are kept. Blocking; called in a thread of its own."""
+
+    def names(self) -> tuple[str, ...]:
+        """The profiles there are, sorted."""
+        ...
+
+    def create(self, name: str) -> None:
+        """Make a profile.
+
+        Raises:
+            UserFault: `usage`, a bad name or one that is taken.
+        """
+        ...
+
+    def clone(self, name: str, new: str) -> None:
+        """Copy all of a profile but its secrets.
+
+        Raises:
+            UserFault: `not_found`; `usage`, the new name is bad or taken.
+        """
+        ...
+
+    def export(self, name: str, target: Path) -> Path:
+        """Write a profile, without its secrets, to a zip file.
+
+        Raises:
+            UserFault: `not_found`.
+            KnownFault: `disk_full`.
+        """
+        ...
+
+    def take_in(self, source: Path, name: str | None = None) -> str:
+        """Make a profile of a zip file; returns its name.
+
+        Raises:
+            UserFault: `not_found`, `bad_archive`; `usage`, the name is bad or taken.
+        """
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a profile with all it holds.
+
+        Raises:
+            UserFault: `not_found`; `session_busy`, a host has it open.
+        """
+        ...
+
+    def open_window(self, name: str) -> None:
+        """Open a profile in a window of its own; one that is open already comes forward.
+
+        Raises:
+            UserFault: `not_found`.
+        """
+        ...
+
+
+class ProfileList(QObject):
+    """The names, and what can be done with them. Each act runs in a thread, so that no window waits."""
+
+    changed = Signal()
+    failed = Signal(object)
+    """`HostError` that nobody else heard of."""
+    told = Signal(str, str)
+    """`(what, name)`: `created`, `cloned`, `exported`, `imported`, `deleted` or `opened`."""
+
+    def __init__(self, bridge: Bridge, port: ProfilesPort, current: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._bridge = bridge
+        self._port = port
+        self.current = current
+        """Name of the profile of this window."""
+        self.names: tuple[str, ...] = (current,)
+
+    def refresh(self) -> None:
+        """Read the names anew."""
+        self._run(self._port.names, self._show, self.failed.emit)
+
+    def create(self, name: str, failed: Callable[[HostError], None]) -> None:
+        """Make a profile."""
+        self._change("created", name, lambda: self._port.create(name), failed)
+
+    def clone(self, name: str, new: str, failed: Callable[[HostError], None]) -> None:
+        """Copy a profile."""
+        self._change("cloned", new, lambda: self._port.clone(name, new), failed)
+
+    def export(self, name: str, target: Path, failed: Callable[[HostError], None]) -> None:
+        """Write a profile to a file."""
+        self._change("exported", target.name, lambda: self._port.export(name, target), failed)
+
+    def take_in(self, source: Path, name: str, failed: Callable[[HostError], None]) -> None:
+        """Make a profile of a file."""
+        self._change("imported", name, lambda: self._port.take_in(source, name or None), failed)
+
+    def delete(self, name: str, failed: Callable[[HostError], None]) -> None:
+        """Delete a profile."""
+        self._change("deleted", name, lambda: self._port.delete(name), failed)
+
+    def open_window(self, name: str, failed: Callable[[HostError], None] | None = None) -> None:
+        """Open a profile in a window of its own."""
+        self._change("opened", name, lambda: self._port.open_window(name), failed or self.failed.emit)
+
+    def _change(self, what: str, name: str, act: Callable[[], object], failed: Callable[[HostError], None]) -> None:
+        def done(found: object) -> None:
+            self.told.emit(what, name or str(found))
+            self.refresh()
+
+        self._run(act, done, failed)
+
+    def _run(self, act: Callable[[], T], done: Callable[[T], None], failed: Callable[[HostError], None]) -> None:
+        async def run(_host: Host) -> T:
+            return await asyncio.to_thread(act)
+
+        self._bridge.then(run, done, failed, self)
+
+    def _show(self, names: tuple[str, ...]) -> None:
+        if names != self.names:
+            self.names = names
+            self.changed.emit()

@@ -1,0 +1,98 @@
+"""The profiles in the window: the switcher at the head of the sidebar, and their page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QMenu
+
+from desktop_host.i18n import tr
+from desktop_host.ui.theme import icon, set_icon
+from desktop_host.ui.viewmodels.profiles import ProfileList, ProfilesPort
+from desktop_host.ui.widgets.profiles_page import ProfilesPage
+
+if TYPE_CHECKING:
+    from desktop_host.ui.widgets.workspace import Workspace
+
+PAGE = "profiles"
+
+
+class ProfileRoom(QObject):
+    """See the module. Made by the face once it knows where profiles are kept."""
+
+    def __init__(self, workspace: Workspace, port: ProfilesPort, current: str) -> None:
+        super().__init__(workspace)
+        self._w = workspace
+        self.model = ProfileList(workspace.bridge, port, current, self)
+        self._page: ProfilesPage | None = None
+        self._return = False
+        self.menu: QMenu | None = None
+        self.model.failed.connect(workspace.window.toasts.fail)
+        self.model.told.connect(self._told)
+        workspace.window.commands.bind("go.profiles", self.show)
+        workspace.language_changed.connect(self._remember)
+        workspace.window.rebuilt.connect(self._rebuilt)
+        workspace.bridge.ready.connect(self._ready)
+        self._attach()
+
+    @property
+    def page(self) -> ProfilesPage:
+        """The page of all profiles."""
+        if self._page is None:
+            self._page = ProfilesPage(self.model)
+        return self._page
+
+    def show(self) -> None:
+        """All profiles."""
+        self.model.refresh()
+        self._w.go(PAGE, self.page)
+
+    def open_menu(self) -> None:
+        """The profiles to switch to, below the name of this one."""
+        self.model.refresh()
+        title = self._w.window.sidebar.title
+        menu = QMenu(title)
+        menu.setToolTipsVisible(True)
+        for name in self.model.names:
+            action = menu.addAction(name)
+            action.setCheckable(True)
+            action.setChecked(name == self.model.current)
+            if name != self.model.current:
+                action.setIcon(icon("external", "muted", 16))
+                action.setToolTip(tr("profiles.open.of", name=name))
+                action.triggered.connect(lambda _c=False, n=name: self.model.open_window(n))
+        menu.addSeparator()
+        menu.addAction(icon("plus", "muted", 16), tr("profiles.create"), self._create)
+        menu.addAction(icon("profile", "muted", 16), tr("profiles.manage"), self.show)
+        self.menu = menu
+        menu.popup(title.mapToGlobal(title.rect().bottomLeft()))
+
+    def _create(self) -> None:
+        self.show()
+        self.page.ask_create()
+
+    def _ready(self, _host: object) -> None:
+        self._w.window.commands.say("profiles", True)
+        self.model.refresh()
+
+    def _attach(self) -> None:
+        sidebar = self._w.window.sidebar
+        set_icon(sidebar.title, "profile", "muted", 16)
+        sidebar.profile_wanted.connect(self.open_menu)
+
+    def _remember(self, _language: str) -> None:
+        """The window is about to be built anew: come back to this page after it."""
+        self._return = self._w.page == PAGE
+
+    def _rebuilt(self) -> None:
+        """The window was built anew in another language."""
+        self._page = None
+        self._attach()
+        if self._return:
+            self.show()
+
+    def _told(self, what: str, name: str) -> None:
+        open_it = (tr("profiles.open"), lambda: self.model.open_window(name))
+        action = open_it if what in ("created", "cloned", "imported") else None
+        self._w.window.toasts.say(tr(f"profiles.told.{what}", name=name), "check", action)
