@@ -33,11 +33,12 @@ from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
 from desktop_host.ui.widgets.server_detail import TABS
 from desktop_host.ui.widgets.skill_detail import TABS as SKILL_TABS
+from desktop_host.ui.widgets.user_message import UserMessage
 from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.widgets.workspace import Workspace
 from desktop_host.ui.window_state import WindowState
 from tests.fakes.shell_host import ShellHost
-from tests.fakes.skill_library import parcels, stock
+from tests.fakes.skill_library import parcels, stock, travelled
 
 PARCELS = (Path("/home/ada/Downloads/release-notes.zip"), Path("/home/ada/Downloads/photo.zip"))
 PASTE = """{"mcpServers": {"github": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"],
@@ -88,6 +89,7 @@ class Stage:
         host.populate()
         stock(host.library)
         parcels(host.library, *PARCELS)
+        travelled(host)
         host.models.weights.add("qwen2.5-coder-0.5b")
         endpoint = Endpoint("Ollama", "compat", "http://localhost:11434/v1", ("llama3.2",))
         host.settings.now = replace(host.settings.now, endpoints=(endpoint,))
@@ -171,6 +173,7 @@ def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
         "skills-test": (False, _try_sentence),
         "skills-install": (False, lambda w: w.skills.install(PARCELS)),
         "skills-places": (False, _places),
+        "skills-chat": (False, _skilled_chat),
     }
     found |= {f"server-{name}": (False, tab(name)) for name in TABS}
     found |= {f"first-run-{n + 1}": (True, step(n)) for n in range(3)}
@@ -198,6 +201,15 @@ def _try_sentence(w: Workspace) -> None:
     page.test_button.click()
     assert page.tester is not None
     page.tester.put("Write a report on my trip")
+
+
+def _skilled_chat(w: Workspace) -> None:
+    w.show_chat("c2")
+    settle(QApplication.instance(), 0.3)  # type: ignore[arg-type]
+    row = next(r for r in w.chat.view.rows.values() if isinstance(r, UserMessage))
+    if not row.skills.chips["travel-planner"].isChecked():
+        row.skills.chips["travel-planner"].click()
+    w.chat.composer.put("Make it a slower trip, and write a report on the costs")
 
 
 def _places(w: Workspace) -> None:
@@ -248,7 +260,7 @@ def main() -> int:
             for name, go in wanted.items():
                 stage.window.resize(width, 800)
                 go(stage.workspace)
-                settle(app, 0.35)
+                settle(app, 0.6)
                 path = ns.folder / f"{name}_{look}_{language}_{width}_{scale}.png"
                 stage.window.grab().save(str(path))
                 stage.window.toasts.clear()

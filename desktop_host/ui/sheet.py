@@ -83,7 +83,7 @@ QPushButton[role="nav"]:checked, QPushButton[role="nav-folded"]:checked {{ backg
 QPushButton[role="nav"]:disabled, QPushButton[role="nav-folded"]:disabled {{ color: {c.faint};
   background: transparent; }}
 QPushButton[role="nav"]:focus, QPushButton[role="nav-folded"]:focus {{ border-color: {c.focus}; }}
-QPushButton[role="filter"] {{ background: transparent; border-color: {c.border}; border-radius: {px(14)}px;
+QPushButton[role="filter"] {{ background: transparent; border-color: {c.border}; border-radius: {px(12)}px;
   color: {c.muted}; padding: {px(3)}px {m}px; }}
 QPushButton[role="filter"]:hover {{ background: {c.hover}; }}
 QPushButton[role="filter"]:checked {{ background: {c.accent_soft}; border-color: {c.accent}; color: {c.text}; }}
@@ -116,6 +116,11 @@ QSpinBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(12)}px;
 
 QCheckBox, QRadioButton {{ spacing: {s}px; background: transparent; border: 2px solid transparent;
   border-radius: {px(4)}px; padding: {px(2)}px; }}
+QCheckBox::indicator {{ width: {px(16)}px; height: {px(16)}px; background: {c.base};
+  border: 1px solid {c.border_strong}; border-radius: {px(4)}px; }}
+QCheckBox::indicator:checked {{ background: {c.accent}; border-color: {c.accent};
+  image: url({icons}/check-{tone}.svg); }}
+QCheckBox::indicator:disabled {{ background: {c.hover}; border-color: {c.border}; }}
 QCheckBox:focus, QRadioButton:focus {{ border-color: {c.focus}; }}
 QCheckBox:disabled, QRadioButton:disabled {{ color: {c.faint}; }}
 
@@ -124,7 +129,7 @@ QSlider::groove:horizontal {{ height: {px(4)}px; background: {c.border_strong}; 
 QSlider::sub-page:horizontal {{ background: {c.accent}; border-radius: {px(2)}px; }}
 QSlider::sub-page:horizontal:disabled {{ background: {c.faint}; }}
 QSlider::handle:horizontal {{ width: {px(12)}px; height: {px(12)}px; margin: -{px(6)}px 0px; background: {c.accent};
-  border: 2px solid {c.raised}; border-radius: {px(8)}px; }}
+  border: 2px solid {c.raised}; border-radius: {px(7)}px; }}
 QSlider::handle:horizontal:focus {{ border-color: {c.text}; }}
 QSlider::handle:horizontal:disabled {{ background: {c.faint}; }}
 QListView, QTreeView, QTableView {{ background: {c.base}; border: 1px solid {c.border}; border-radius: {r}px;

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from desktop_host.core import events as ev
 from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.messages import assistant
+from desktop_host.core.sessions import TurnStatus, TurnStop
 from desktop_host.core.skill_admin import (
     FileChange,
     InstallPreview,
@@ -35,6 +37,7 @@ from desktop_host.core.skills import (
     SkillVersion,
     Triggers,
 )
+from desktop_host.core.values import FrozenDict
 
 if TYPE_CHECKING:
     from tests.fakes.fake_host import FakeHost
@@ -435,3 +438,17 @@ def parcels(library: SkillLibrary, good: Path, bad: Path) -> None:
         "bad_archive", "an entry leads outside", reason="outside", file=bad.name, entry="../../.bashrc",
         path="../../.bashrc", name="../../.bashrc",
     )  # fmt: skip
+
+
+def travelled(host: FakeHost, session: str = "c2") -> None:
+    """A chat in which a skill woke, another is offered, and something is missing."""
+    pin = SkillPin("travel-planner", "1.0.0", host.library.kept["travel-planner"][0].pin.digest,
+                   "keyword: trip; semantic 0.71: lexical")  # fmt: skip
+    host.publish(session, ev.UserSaid("Plan a trip to Lisbon, five days, not too full."))
+    host.publish(session, ev.SkillsChosen((pin,), "", ("document-writer",)))
+    host.publish(session, ev.TurnStarted())
+    host.publish(session, ev.Notice("skill_needs", FrozenDict({"skill": pin.name, "kind": "server", "name": "maps"})))
+    host.publish(
+        session, ev.AssistantSaid(assistant("Day 1: arrive, walk **Alfama**, dine by the river."), "script:demo")
+    )
+    host.publish(session, ev.TurnEnded(TurnStatus.DONE, TurnStop.END))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from desktop_host.core import events as ev
@@ -120,7 +120,8 @@ def test_while_typing_the_chat_says_what_will_wake_and_what_is_missing(make: Mak
     shell.until(lambda: "travel-planner" in strip(shell).chips)
     assert strip(shell).isVisible()
     assert "Will wake:" in words(strip(shell))
-    assert "Needs the server maps" in words(strip(shell))
+    lacking = shell.find(QLabel, "maps is missing", strip(shell))
+    assert "Needs the server maps, which is not configured" in lacking.toolTip()
     assert strip(shell).chips["travel-planner"].toolTip() == "keyword: trip"
     shell.workspace.chat.composer.put("")
     shell.until(lambda: not strip(shell).isVisible())
@@ -144,8 +145,9 @@ def test_an_older_version_is_kept_until_use_newest_is_pressed(make: Make) -> Non
     shell.host.library.kept["travel-planner"] = [kept]
     say(shell, "Plan my trip")
     shell.until(lambda: strip(shell).model.older == (kept,))
-    assert "travel-planner 1.0.0: this chat keeps it" in words(strip(shell))
-    shell.press("Use newest: travel-planner", strip(shell))
+    button = shell.find(QPushButton, "Use newest travel-planner", strip(shell))
+    assert "travel-planner 1.0.0: this chat keeps it" in button.toolTip()
+    shell.qtbot.mouseClick(button, LEFT)
     shell.until(lambda: strip(shell).model.older == ())
     rows = shell.workspace.chat.view.rows.values()
     shell.until(lambda: any("now uses travel-planner 1.1.0" in r.accessibleName() for r in rows))

@@ -385,9 +385,11 @@ def test_results_stand_side_by_side_and_a_version_is_promoted_with_a_way_back(ma
     text = words(tab.results)
     for part in ("590", "+61 / −4", "$4.4021", "7 (12%)"):
         assert part in text
+    tab.shares.rows["1.1.0"].slider.setValue(20)
     tab.results.buttons["promote", "1.2.0-beta"].click()  # type: ignore[attr-defined]
     weights = lambda: [v.weight for v in shell.host.library._row("travel-planner").versions]  # noqa: E731
     shell.until(lambda: weights() == [0, 0, 1])
+    shell.until(lambda: tab.shares.shares == {"1.0.0": 0, "1.1.0": 0, "1.2.0-beta": 100})
     shell.press("Undo", shell.window.toasts)
     shell.until(lambda: weights() == [0, 0.9, 0.1])
 

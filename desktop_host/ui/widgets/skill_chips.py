@@ -47,16 +47,16 @@ class SkillChips(QWidget):
         self.chips = {pin.name: self._pin(pin) for pin in pins}
         if self.chips:
             self._column.addLayout(Flow(*self.chips.values(), space=theme.px(Space.XS)))
-        if offered:
-            asked = label(tr("skills.chat.offered"), "caption", wrap=False)
-            self.chips |= {name: self._offer(name) for name in offered}
-            self._column.addLayout(Flow(asked, *(self.chips[n] for n in offered), space=theme.px(Space.XS)))
         self.why = label("", "caption", selectable=True)
         self.open = button(tr("skills.chat.open"), lambda: self.acted.emit(f"skill:{self._open}"), role="link")
         self.why.hide()
         self.open.hide()
         self._column.addWidget(self.why)
         self._column.addLayout(Flow(self.open))
+        if offered:
+            asked = label(tr("skills.chat.offered"), "caption", wrap=False)
+            self.chips |= {name: self._offer(name) for name in offered}
+            self._column.addLayout(Flow(asked, *(self.chips[n] for n in offered), space=theme.px(Space.XS)))
         self.setVisible(bool(self.chips))
 
     # ---- inside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from desktop_host.core.skill_admin import SkillRow
@@ -29,7 +30,8 @@ class ProblemLine(QWidget):
         if path:
             place.setToolTip(path)
         words = column(space=2)
-        first = row(place, space=Space.S)
+        first = row(space=Space.S)
+        first.addWidget(place, 0, Qt.AlignmentFlag.AlignTop)
         first.addWidget(label(what, "danger" if bad else "", selectable=True), 1)
         words.addLayout(first)
         if fix:

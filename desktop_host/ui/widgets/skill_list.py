@@ -77,7 +77,10 @@ class SkillList(Page):
         counts = {"all": len(skills.rows), "troubled": len(skills.troubled), "off": len(off)}
         for name, made in self.filters.items():
             made.setText(f"{tr(f'skills.filter.{name}')}  {counts[name]}")
-            made.setVisible(name == "all" or bool(counts[name]) or made.isChecked())
+            made.setHidden(not (counts[name] or made.isChecked()) or not skills.rows)
+        some = bool(skills.rows) or skills.reading or skills.error is not None
+        for part in (self.search, self.install_button, self.places_button, self.test_button):
+            part.setHidden(not some)
         rows = self._rows()
         state = (rows, skills.reading, skills.error, self._most, self.search.text())
         if state == self._shown:

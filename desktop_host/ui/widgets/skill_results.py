@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from desktop_host.core.errors import HostError
@@ -24,6 +25,9 @@ FIGURES = ("sessions", "turns", "failed", "tool_errors", "thumbs", "cost", "toke
 
 class ResultsCard(Card):
     """How each version did, from the journals of the chats that used it."""
+
+    acted = Signal()
+    """The shares are about to be others."""
 
     def __init__(self, skills: Skills, name: str) -> None:
         super().__init__(space=Space.M)
@@ -120,12 +124,14 @@ class ResultsCard(Card):
         assert self._skill is not None
         weights, statuses = promoted(self._skill.versions, version)
         words = tr("skills.promoted", version=version_text(version))
+        self.acted.emit()
         self._skills.share_out(self._name, weights, statuses, words)
 
     def _roll_back(self, version: str) -> None:
         assert self._skill is not None
         weights = rolled_back(self._skill.versions, version)
         words = tr("skills.rolled_back", version=version_text(version))
+        self.acted.emit()
         self._skills.share_out(self._name, weights, {}, words)
 
     def _remove(self, version: str) -> None:

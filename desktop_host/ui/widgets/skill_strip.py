@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from desktop_host.core.skills import SkillMatch
+from desktop_host.core.skills import SkillMatch, SkillNeed, SkillPin
 from desktop_host.core.transcript import UserEntry
 from desktop_host.i18n import error_text, tr
 from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.viewmodels.chat_skills import ChatSkills
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.pieces import button, clear, column, icon_button, label, row
+from desktop_host.ui.widgets.pieces import clear, column, icon_button, label, pill
 from desktop_host.ui.widgets.skill_chips import chip
-from desktop_host.ui.widgets.skill_health import Note
 from desktop_host.ui.widgets.skill_words import match_text, need_text, version_text
 
 if TYPE_CHECKING:
     from desktop_host.ui.widgets.chat import ChatPage
+
+ROOMY = 480
+"""On a page lower than this (pixels at 100 %) only what asks for an act is shown."""
 
 
 class SkillStrip(QWidget):
@@ -48,21 +50,22 @@ class SkillStrip(QWidget):
         hint = self.model.hint
         self.chips = {}
         parts: list[QWidget] = []
-        if hint.chosen:
+        roomy = self._page.height() >= theme.px(ROOMY)
+        if hint.chosen and roomy:
             parts.append(label(tr("skills.chat.will_wake"), "caption", wrap=False))
             parts += [self._will_wake(m) for m in hint.chosen]
         if hint.offered:
             parts.append(label(tr("skills.chat.offered"), "caption", wrap=False))
             parts += [self._offered(m) for m in hint.offered]
+        parts += [self._missing(need) for need in hint.needs]
+        older = [p.pin for p in self.model.older if (p.pin.name, p.pin.digest) not in self._dismissed]
+        for pin in older if roomy else ():
+            parts += self._older(pin)
+        if not roomy:
+            parts = parts[-1:]
         if parts:
             self._column.addLayout(Flow(*parts, space=theme.px(Space.XS)))
-        notes = [Note(need_text(need)) for need in hint.needs]
-        for note in notes:
-            self._column.addWidget(note)
-        older = [p for p in self.model.older if (p.pin.name, p.pin.digest) not in self._dismissed]
-        for pin in older:
-            self._column.addWidget(self._older(pin.pin.name, pin.pin.version, pin.pin.digest))
-        self.setVisible(bool(parts or notes or older))
+        self.setVisible(bool(parts))
 
     # ---- inside
 
@@ -81,17 +84,19 @@ class SkillStrip(QWidget):
         self.chips[match.name] = made
         return made
 
-    def _older(self, name: str, version: str, digest: str) -> QWidget:
-        made = QWidget()
-        words = Note(tr("skills.chat.newer", name=name, version=version_text(version)), "info", "info")
-        use = button(tr("skills.use_newest"), lambda: self.model.use_newest(name), role="link")
-        use.setAccessibleName(f"{tr('skills.use_newest')}: {name}")
-        keep = icon_button("close", tr("skills.chat.keep", name=name), lambda: self._keep(name, digest))
-        line = row(space=theme.px(Space.S), owner=made)
-        line.addWidget(words, 1)
-        line.addWidget(use)
-        line.addWidget(keep)
+    def _missing(self, need: SkillNeed) -> QLabel:
+        made = pill(tr("skills.chat.missing", name=need.name), "warning")
+        made.setToolTip(f"{need.skill}: {need_text(need)}")
+        made.setAccessibleName(made.toolTip())
         return made
+
+    def _older(self, pin: SkillPin) -> list[QWidget]:
+        words = tr("skills.chat.newer", name=pin.name, version=version_text(pin.version))
+        use = chip(tr("skills.chat.update", name=pin.name), words, f"{tr('skills.use_newest')}: {pin.name}. {words}",
+                   icon="restart")  # fmt: skip
+        use.clicked.connect(lambda _c=False: self.model.use_newest(pin.name))
+        keep = icon_button("close", tr("skills.chat.keep", name=pin.name), lambda: self._keep(pin.name, pin.digest))
+        return [use, keep]
 
     def _keep(self, name: str, digest: str) -> None:
         self._dismissed.add((name, digest))

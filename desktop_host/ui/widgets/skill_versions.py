@@ -84,7 +84,7 @@ class SharesCard(Card):
         self._list = column(space=Space.L)
         self.sum = label("", "caption")
         self.save = button(tr("skills.shares.save"), self._save, role="primary")
-        self.undo = button(tr("skills.shares.undo"), self._reset, role="quiet")
+        self.undo = button(tr("skills.shares.undo"), self.reset, role="quiet")
         self.add(label(tr("skills.shares"), "heading"), label(tr("skills.shares.lead"), "muted"), self._list, self.sum)
         self.add(Flow(self.save, self.undo))
 
@@ -106,7 +106,7 @@ class SharesCard(Card):
             self.rows[version.version] = made
             self._list.addWidget(made)
         self.rows = {v.version: self.rows[v.version] for v in skill.versions}
-        self._reset()
+        self.reset()
 
     @property
     def dirty(self) -> bool:
@@ -114,7 +114,8 @@ class SharesCard(Card):
         kept = fitted({v.version: v.weight for v in self._known})
         return self.shares != kept or any(self.rows[v.version].chosen is not v.status for v in self._known)
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Show what is kept; what was slid is forgotten."""
         self.shares = fitted({v.version: v.weight for v in self._known})
         for version in self._known:
             box = self.rows[version.version].status
@@ -152,6 +153,7 @@ class VersionsTab(Page):
         super().__init__(inside=True)
         self.shares = SharesCard(skills, name)
         self.results = ResultsCard(skills, name)
+        self.results.acted.connect(self.shares.reset)
         self.diff = DiffCard(skills, name)
         self.add(self.shares, self.results, self.diff)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QTimer
 from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_host.core.errors import HostError
@@ -107,6 +107,7 @@ class Toasts(QWidget):
         inner = [w.layout() for w in self._shown()]
         heights = [layout.totalHeightForWidth(self.width()) for layout in inner if layout is not None]
         self.resize(self.width(), sum(heights) + Space.S * (len(heights) - 1))
-        room = self._over.geometry()
+        # The centre may stand in a splitter beside other panels: its own geometry is within that.
+        room = QRect(self._over.mapTo(self.parentWidget(), QPoint()), self._over.size())
         self.move(room.center().x() - self.width() // 2, room.bottom() - self.height() - self._clear_of())
         self.raise_()
