@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.app.clock import SystemClock
 from desktop_host.app.run_secrets import RunSecrets
+from desktop_host.core.admin import ServerAdmin
 from desktop_host.core.errors import UserFault
 from desktop_host.core.events import Event
 from desktop_host.core.servers import SamplingPolicy, ServerConfig
@@ -98,6 +100,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 policy=lambda alias: _sampling(servers.configs(), alias),
                 settings=settings.current,
                 spending=spending,
+                keep=lambda alias, policy: _keep_sampling(servers, alias, policy),
             )
             servers = Servers(
                 profile.path,
@@ -145,6 +148,13 @@ def _sampling(configs: tuple[ServerConfig, ...], alias: str) -> SamplingPolicy:
     """What a server may ask of the model; one that is not configured may ask nothing."""
     found = next((c for c in configs if c.name == alias), None)
     return found.sampling if found else SamplingPolicy(mode="off")
+
+
+async def _keep_sampling(servers: ServerAdmin, alias: str, policy: SamplingPolicy) -> None:
+    """The person said "always, within this"; a server of this run only has no entry to keep it in."""
+    found = next((c for c in servers.configs() if c.name == alias), None)
+    if found is not None:
+        await servers.update(replace(found, sampling=policy))
 
 
 async def _extra_servers(files: tuple[Path, ...]) -> tuple[tuple[ServerConfig, ...], FrozenDict]:

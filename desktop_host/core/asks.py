@@ -66,6 +66,31 @@ class OpenUrl:
 
 
 @dataclass(frozen=True, slots=True)
+class SamplingCost:
+    """What a request of a server will cost at most, and what it used today."""
+
+    input_tokens: int = 0
+    estimate_usd: float | None = None
+    """None: the price is unknown."""
+    spent_tokens: int = 0
+    daily_tokens: int = 0
+    spent_usd: float = 0.0
+    daily_usd: float = 0.0
+    """0: no limit."""
+    asked_tokens: int = 0
+    """What the server wanted, before its cap."""
+
+
+@dataclass(frozen=True, slots=True)
+class DailyCap:
+    """From now on a server need not ask, as long as a day stays below both."""
+
+    tokens: int
+    usd: float = 0.0
+    """0: no limit in money."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewSampling:
     """A server wants to ask the host's model."""
 
@@ -77,6 +102,7 @@ class ReviewSampling:
     request: SamplingRequest
     model: str
     """The model that the preferences resolve to."""
+    cost: SamplingCost | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +129,8 @@ class Allow:
     scope: Scope = Scope.CALL
     tool_digest: str | None = None
     """The definition the yes was given for; a yes to another one is void."""
+    daily: DailyCap | None = None
+    """Of sampling: always for this server, within this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +155,7 @@ class Edited:
     """Yes, with this text in place of what was shown."""
 
     text: str
+    daily: DailyCap | None = None
 
 
 @dataclass(frozen=True, slots=True)

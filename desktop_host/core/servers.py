@@ -94,6 +94,8 @@ class SamplingPolicy:
     """`off`, `ask` or `allow`."""
     max_tokens: int = 4096
     daily_tokens: int = 50_000
+    daily_usd: float = 0.0
+    """Most money in US dollars a day, beside the profile's own limit; 0: no limit of its own."""
     per_minute: int = 10
 
 

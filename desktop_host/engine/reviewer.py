@@ -6,7 +6,7 @@ import os
 import re
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from desktop_host.core.admin import ModelAdmin
@@ -20,6 +20,7 @@ from desktop_host.core.asks import (
     Refuse,
     ReviewReply,
     ReviewSampling,
+    SamplingCost,
 )
 from desktop_host.core.errors import UserFault
 from desktop_host.core.exchange import ElicitReply, FormRequest, Origin, SamplingReply, SamplingRequest, UrlRequest
@@ -70,7 +71,9 @@ class HostReviewer:
         policy: Callable[[str], SamplingPolicy],
         settings: Callable[[], Settings],
         spending: Spending,
+        keep: Callable[[str, SamplingPolicy], Awaitable[None]] | None = None,
     ) -> None:
+        """`keep` changes the policy of a server, where the person says "always"."""
         self._inbox = inbox
         self._rounds = Rounds()
         self._models = models
@@ -80,6 +83,7 @@ class HostReviewer:
         self._policy = policy
         self._settings = settings
         self._spending = spending
+        self._keep = keep
         self._spent: dict[str, _Spent] = {}
         self._running: set[str] = set()
         self._requests: dict[str, int] = {}
@@ -118,19 +122,30 @@ class HostReviewer:
         """
         policy = self._policy(origin.server)
         self._admit(origin.server, policy)
-        request = replace(request, max_tokens=min(request.max_tokens, policy.max_tokens))
+        wanted = request.max_tokens
+        request = replace(request, max_tokens=min(wanted, policy.max_tokens))
         ref = await self._pick(origin, request)
+        cost = await self._cost(origin, request, ref, policy, wanted)
+        if policy.daily_usd and cost.spent_usd + (cost.estimate_usd or 0.0) > policy.daily_usd:
+            raise _refused(origin.server, "sampling_budget", f"its ${policy.daily_usd:g} of today do not cover this")
         self._running.add(origin.server)
         try:
             if policy.mode != "allow":
-                review = ReviewSampling(uuid.uuid4().hex, origin.session, origin.call_id, origin.server, request, ref)
-                match await self._inbox.ask(review):
+                review = ReviewSampling(
+                    uuid.uuid4().hex, origin.session, origin.call_id, origin.server, request, ref, cost
+                )
+                answer = await self._inbox.ask(review)
+                match answer:
                     case Allow():
                         pass
                     case Edited(text=text):
                         request = replace(request, messages=_edited(request.messages, text))
                     case _:
                         raise UserFault("permission", "the person refused the sampling request", reason="refused")
+                if answer.daily is not None and self._keep is not None:
+                    cap = answer.daily
+                    policy = replace(policy, mode="allow", daily_tokens=cap.tokens, daily_usd=cap.usd)
+                    await self._keep(origin.server, policy)
             reply = await self._ask(origin, request, ref)
             if policy.mode == "allow":
                 return reply
@@ -148,13 +163,10 @@ class HostReviewer:
             self._running.discard(origin.server)
 
     def _admit(self, server: str, policy: SamplingPolicy) -> None:
-        def refuse(reason: str, text: str) -> UserFault:
-            return UserFault("permission", f"sampling for {server}: {text}", server=server, reason=reason)
-
         if policy.mode == "off":
-            raise refuse("sampling_off", "switched off")
+            raise _refused(server, "sampling_off", "switched off")
         if server in self._running:
-            raise refuse("sampling_depth", "another request of this server is under way")
+            raise _refused(server, "sampling_depth", "another request of this server is under way")
         spent = self._spent.setdefault(server, _Spent())
         now, day = self._clock.monotonic(), int(self._clock.now() // 86_400)
         if spent.day != day:
@@ -162,10 +174,22 @@ class HostReviewer:
         while spent.recent and now - spent.recent[0] > 60:
             spent.recent.popleft()
         if len(spent.recent) >= policy.per_minute:
-            raise refuse("sampling_rate", f"more than {policy.per_minute} requests a minute")
+            raise _refused(server, "sampling_rate", f"more than {policy.per_minute} requests a minute")
         if spent.tokens >= policy.daily_tokens:
-            raise refuse("sampling_budget", f"its {policy.daily_tokens} tokens of today are spent")
+            raise _refused(server, "sampling_budget", f"its {policy.daily_tokens} tokens of today are spent")
         spent.recent.append(now)
+
+    async def _cost(
+        self, origin: Origin, request: SamplingRequest, ref: str, policy: SamplingPolicy, wanted: int
+    ) -> SamplingCost:
+        """What the person is told of money and tokens before it is sent."""
+        tokens = of_request(request.messages, request.system or "", request.tools)
+        asked = ModelRequest(request.messages, request.system or "", request.tools, max_tokens=request.max_tokens)
+        quote = await self._models.quote(ref, asked, tokens)
+        usd = None if quote is None else quote.fixed_usd + quote.per_token_usd * request.max_tokens
+        limit = policy.daily_usd or self._settings().budgets.server_day_usd or 0.0
+        spent = await self._spending.server_today(origin.server)
+        return SamplingCost(tokens, usd, self.spent(origin.server), policy.daily_tokens, spent, limit, wanted)
 
     async def _pick(self, origin: Origin, request: SamplingRequest) -> str:
         """The model: the first hint that a usable model's name holds, else the route `sampling`, else the chat's."""
@@ -220,6 +244,10 @@ class HostReviewer:
         """Tokens that this server's sampling used today."""
         found = self._spent.get(server)
         return found.tokens if found and found.day == int(self._clock.now() // 86_400) else 0
+
+
+def _refused(server: str, reason: str, text: str) -> UserFault:
+    return UserFault("permission", f"sampling for {server}: {text}", server=server, reason=reason)
 
 
 def _no(answer: object) -> str:

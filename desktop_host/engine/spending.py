@@ -154,6 +154,13 @@ class Spending:
             found.append(Purse("server", f"{server} {day}", budgets.server_day_usd or None))
         return tuple(found)
 
+    async def server_today(self, server: str) -> float:
+        """US dollars that a server's sampling cost today."""
+        if self._purses is None:
+            return 0.0
+        purse = self.purses(self._settings.current(), None, server=server)[-1]
+        return (await self._purses.standing((purse,)))[0].spent_usd
+
     async def standings(self, session: str | None, session_usd: float | None = None) -> tuple[FrozenDict, ...]:
         """`{scope, key, spent_usd, reserved_usd, limit_usd, calls, limit_calls}` of day, month and one chat."""
         if self._purses is None:

@@ -125,6 +125,7 @@ class Rig:
             policy=lambda _alias: self.policy,
             settings=self.settings.current,
             spending=spending,
+            keep=self._keep,
         )
 
         async def doctor() -> tuple[Any, ...]:
@@ -150,6 +151,9 @@ class Rig:
 
     async def say(self, session: str, text: str = "hello") -> TurnResult:
         return await (await self.host.submit(session, UserInput(text))).done
+
+    async def _keep(self, _alias: str, policy: SamplingPolicy) -> None:
+        self.policy = policy
 
     async def until(self, found: Callable[[], object]) -> None:
         """Wait until `found()` is true, looking again at each event."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from desktop_host.core.asks import (
     Allow,
+    DailyCap,
     Dismiss,
     Edited,
     Filled,
@@ -21,7 +23,7 @@ from desktop_host.core.errors import UserFault
 from desktop_host.core.events import AskRaised, UsageRecorded
 from desktop_host.core.exchange import ElicitReply, FormRequest, Origin, SamplingRequest, ToolOutcome, UrlRequest
 from desktop_host.core.messages import Outcome, Text, user
-from desktop_host.core.models import Purpose
+from desktop_host.core.models import Purpose, Quote
 from desktop_host.core.servers import SamplingPolicy
 from desktop_host.core.values import freeze
 from desktop_host.engine.host import HeadlessPolicy, UserInput
@@ -77,6 +79,41 @@ async def test_an_edited_prompt_is_what_the_model_gets(rig):
     await answered(r, Edited("only this"), Allow())
     await asking
     assert r.model.requests[0].messages[-1].text == "only this"
+
+
+async def test_a_review_tells_what_it_costs_and_what_the_server_used(rig):
+    r = rig([["one"], ["two"]])
+    r.models.quotes["list"] = Quote(0.001, 0.0001)
+    r.settings.settings = replace(r.settings.settings, budgets=replace(r.settings.settings.budgets, server_day_usd=9.0))
+    asking = asyncio.create_task(r.reviewer.sample(ORIGIN, ASKED))
+    await r.until(lambda: r.inbox.open())
+    cost = r.inbox.open()[0].cost
+    assert cost.estimate_usd == pytest.approx(0.001 + 0.0001 * 4096)
+    assert (cost.asked_tokens, cost.spent_tokens, cost.daily_usd) == (9000, 0, 9.0)
+    assert cost.input_tokens > 0
+    await answered(r, Allow(), Allow())
+    await asking
+    asking = asyncio.create_task(r.reviewer.sample(ORIGIN, ASKED))
+    await r.until(lambda: r.inbox.open())
+    assert r.inbox.open()[0].cost.spent_tokens > 0
+    r.inbox.answer(r.inbox.open()[0].ask_id, Refuse())
+    with pytest.raises(UserFault):
+        await asking
+
+
+async def test_always_within_a_cap_asks_no_more_and_stops_at_the_cap(rig):
+    r = rig([["one"], ["two"]])
+    r.models.quotes["list"] = Quote(0.4, 0.0)
+    asking = asyncio.create_task(r.reviewer.sample(ORIGIN, ASKED))
+    await r.until(lambda: r.inbox.open())
+    r.inbox.answer(r.inbox.open()[0].ask_id, Allow(daily=DailyCap(60_000, 0.5)))
+    assert (await asking).blocks == (Text("one"),), "the reply goes back unseen from now on"
+    assert (r.policy.mode, r.policy.daily_tokens, r.policy.daily_usd) == ("allow", 60_000, 0.5)
+    r.models.quotes["list"] = Quote(0.6, 0.0)
+    with pytest.raises(UserFault) as caught:
+        await r.reviewer.sample(ORIGIN, ASKED)
+    assert caught.value.params["reason"] == "sampling_budget"
+    assert len(r.model.requests) == 1
 
 
 @pytest.mark.parametrize("answers", [(Refuse(),), (Dismiss(),), (Allow(), Refuse())])

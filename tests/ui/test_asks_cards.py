@@ -14,6 +14,7 @@ from desktop_host.core.asks import (
     Answer,
     ApproveTool,
     Ask,
+    DailyCap,
     Dismiss,
     Edited,
     Filled,
@@ -22,6 +23,7 @@ from desktop_host.core.asks import (
     Refuse,
     ReviewReply,
     ReviewSampling,
+    SamplingCost,
 )
 from desktop_host.core.exchange import SamplingRequest
 from desktop_host.core.messages import Image, Text, assistant, user
@@ -177,6 +179,33 @@ def test_a_sampling_request_shows_all_that_will_be_sent_and_can_be_edited(qtbot:
     assert answers == []
     qtbot.mouseClick(card.send, Qt.MouseButton.LeftButton)
     assert answers == [Edited("last words 1")]
+
+
+def test_a_sampling_request_tells_its_cost_and_what_the_server_spent(qtbot: QtBot) -> None:
+    cost = SamplingCost(320, 0.0042, 1500, 50_000, 0.11, 2.0, asked_tokens=9000)
+    card, _ = shown(qtbot, ReviewSampling("m", "s", "c", "helper", SamplingRequest((user("q"),), 4096), "m", cost))
+    said = words(card)
+    for part in ("320 tokens", "$0.0042 at most", "asked for 9000", "its limit is 4096", "1500 of 50000", "$0.1100"):
+        assert part in said, part
+    unknown, _ = shown(
+        qtbot, ReviewSampling("m", "s", "c", "h", SamplingRequest((user("q"),), 9), "m", SamplingCost(3, None))
+    )
+    assert "price of this model is unknown" in words(unknown)
+
+
+def test_always_for_a_server_names_its_daily_caps(qtbot: QtBot) -> None:
+    request = SamplingRequest((user("q"),), 100)
+    card, answers = shown(qtbot, ReviewSampling("m", "s", "c", "helper", request, "m", SamplingCost(daily_tokens=7000)))
+    assert isinstance(card, SamplingCard)
+    assert card.tokens.isHidden() or not card.tokens.isVisible()
+    card.always.click()
+    assert card.tokens.isVisible()
+    assert card.tokens.value() == 7000
+    card.tokens.setValue(2000)
+    card.usd.setValue(0.5)
+    card.setFocus()
+    qtbot.keyClick(card, Qt.Key.Key_1)
+    assert answers == [Allow(daily=DailyCap(2000, 0.5))]
 
 
 def test_an_unchanged_review_is_a_plain_yes(qtbot: QtBot) -> None:

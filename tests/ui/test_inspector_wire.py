@@ -13,7 +13,8 @@ from pytestqt.qtbot import QtBot
 
 from desktop_host.core.servers import ServerConfig, Stdio, WireFrame
 from desktop_host.core.values import freeze
-from desktop_host.ui.viewmodels.inspector import EXCHANGE, MOST, Exchange, Wire, WireFilter, news, paired
+from desktop_host.ui.viewmodels.inspector import EXCHANGE, MOST, Wire, WireFilter
+from desktop_host.ui.viewmodels.inspector_pairs import Exchange, news, paired
 from desktop_host.ui.widgets.inspector_trace import TraceView
 from tests.fakes.shell_host import ShellHost
 from tests.ui.shell_kit import Shell

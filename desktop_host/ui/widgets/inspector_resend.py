@@ -13,7 +13,7 @@ from desktop_host.core.values import FrozenDict, freeze, thaw
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, set_role, theme
-from desktop_host.ui.viewmodels.inspector import Exchange
+from desktop_host.ui.viewmodels.inspector_pairs import Exchange
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import told
 from desktop_host.ui.widgets.pieces import button, column, label

@@ -23,7 +23,8 @@ from desktop_host.core.errors import HostError
 from desktop_host.i18n import tr, trn
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, set_role, theme
-from desktop_host.ui.viewmodels.inspector import EXCHANGE, Exchange, Wire, WireFilter
+from desktop_host.ui.viewmodels.inspector import EXCHANGE, Wire, WireFilter
+from desktop_host.ui.viewmodels.inspector_pairs import Exchange
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.inspector_resend import Resend
 from desktop_host.ui.widgets.page import told

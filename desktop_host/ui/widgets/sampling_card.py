@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QPlainTextEdit, QWidget
 
-from desktop_host.core.asks import Allow, Edited, Refuse, ReviewReply, ReviewSampling
+from desktop_host.core.asks import Allow, DailyCap, Edited, Refuse, ReviewReply, ReviewSampling, SamplingCost
 from desktop_host.core.messages import Role, Text
 from desktop_host.i18n import tr, trn
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.widgets.ask_card import AskCard
 from desktop_host.ui.widgets.content_views import view_of
 from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.forms import NumberBox
+from desktop_host.ui.widgets.inspector_chat import money
 from desktop_host.ui.widgets.pieces import button, label, pill
 
 EDIT_LINES = 10
@@ -42,6 +44,8 @@ class SamplingCard(AskCard):
         if request.tools:
             facts.addWidget(pill(trn("chat.ask.sampling.tools", len(request.tools))))
         self.column.addLayout(facts)
+        if ask.cost is not None:
+            self._tell_cost(ask.cost, request.max_tokens)
         if request.system:
             self.column.addWidget(label(tr("chat.ask.sampling.system"), "caption"))
             self.column.addWidget(view_of(Text(request.system)))
@@ -56,13 +60,55 @@ class SamplingCard(AskCard):
                 blocks = tuple(b for b in blocks if not isinstance(b, Text))
             for block in blocks:
                 self.column.addWidget(view_of(block))
+        self.always = QCheckBox(tr("sampling.always", server=ask.server))
+        self.tokens = NumberBox(1, 10_000_000, step=1000, suffix=tr("sampling.tokens_day"))
+        self.tokens.setValue(ask.cost.daily_tokens if ask.cost and ask.cost.daily_tokens else 50_000)
+        self.usd = QDoubleSpinBox()
+        self.usd.setRange(0, 1000)
+        self.usd.setDecimals(2)
+        self.usd.setPrefix("$ ")
+        self.usd.setSpecialValueText(tr("sampling.no_limit"))
+        self.usd.setValue(ask.cost.daily_usd if ask.cost else 0)
+        for box, name in ((self.tokens, tr("sampling.cap_tokens")), (self.usd, tr("sampling.cap_usd"))):
+            box.setAccessibleName(name)
+            box.setToolTip(name)
+        self._caps = QWidget()
+        self._caps.setLayout(Flow(self.tokens, label(tr("sampling.and"), "muted", wrap=False), self.usd))
+        self._note = label(tr("sampling.always.note"), "caption")
+        self.always.toggled.connect(self._show_caps)
         self.send = button(tr("chat.ask.sampling.send"), self._send, role="primary")
         self.refuse = button(tr("chat.ask.sampling.refuse"), lambda: self.reply(Refuse()), role="danger")
-        self.column.addLayout(Flow(self.send, self.refuse))
+        self.column.addWidget(self.always)
+        self.column.addWidget(self._caps)
+        self.column.addWidget(self._note)
+        self._show_caps(False)
+        self._offer((self.send, "1", "A"), (self.refuse, "2", "D"))
+
+    def _show_caps(self, on: bool) -> None:
+        self._caps.setHidden(not on)
+        self._note.setHidden(not on)
+
+    def _tell_cost(self, cost: SamplingCost, most: int) -> None:
+        if cost.estimate_usd is None:
+            words = tr("sampling.cost.unknown", tokens=cost.input_tokens)
+        else:
+            words = tr("sampling.cost", tokens=cost.input_tokens, usd=money(cost.estimate_usd))
+        if cost.asked_tokens > most:
+            words += " " + tr("sampling.capped", asked=cost.asked_tokens, most=most)
+        self.column.addWidget(label(words, selectable=True))
+        limit = money(cost.daily_usd) if cost.daily_usd else tr("sampling.no_limit")
+        spent = tr(
+            "sampling.spent", tokens=cost.spent_tokens, of=cost.daily_tokens, usd=money(cost.spent_usd), limit=limit
+        )
+        self.column.addWidget(label(spent, "muted", selectable=True))
 
     def _send(self) -> None:
         changed = self.edit is not None and self.edit.changed
-        self.reply(Edited(self.edit.toPlainText()) if self.edit is not None and changed else Allow())
+        daily = DailyCap(self.tokens.value(), self.usd.value()) if self.always.isChecked() else None
+        if self.edit is not None and changed:
+            self.reply(Edited(self.edit.toPlainText(), daily))
+        else:
+            self.reply(Allow(daily=daily))
 
 
 class ReplyCard(AskCard):
@@ -83,7 +129,7 @@ class ReplyCard(AskCard):
                 self.column.addWidget(view_of(block))
         self.send = button(tr("chat.ask.reply.send"), self._send, role="primary")
         self.refuse = button(tr("chat.ask.reply.refuse"), lambda: self.reply(Refuse()), role="danger")
-        self.column.addLayout(Flow(self.send, self.refuse))
+        self._offer((self.send, "1", "A"), (self.refuse, "2", "D"))
 
     def _send(self) -> None:
         changed = self.edit is not None and self.edit.changed
