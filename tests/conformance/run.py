@@ -21,7 +21,7 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-JOBS = 2
+JOBS = max(2, min(4, os.cpu_count() or 2))
 LIMIT_S = 60
 """Time limit of one client, seconds; the suite's own 30 are few on a busy machine."""
 

@@ -219,10 +219,19 @@ async def test_a_slow_call_does_not_hold_up_others(tmp_path: Path, signed: Signe
         assert text(await slow) == "slow"
 
 
+async def test_a_connection_for_each_call_uses_the_kept_token(tmp_path: Path, signed: Signed) -> None:
+    person = Person()
+    async with stage(tmp_path, at(signed, scope=ServerScope.CALL), reviewer=person, start=False) as s:
+        await login(s)
+        signed.expire()
+        assert [text(await s.call("web", "echo", m=m)) for m in "ab"] == ["a", "b"]
+        assert len(person.asked) == 1
+
+
 async def test_a_rotating_refresh_token_is_used_once_by_many_connections_and_hosts(
     tmp_path: Path, signed: Signed
 ) -> None:
-    """Hazard L123."""
+    """Hazard L124."""
     vault = MemoryVault()
     config = at(signed, scope=ServerScope.SESSION)
     async with (
