@@ -146,7 +146,7 @@ class HostReviewer:
                     cap = answer.daily
                     policy = replace(policy, mode="allow", daily_tokens=cap.tokens, daily_usd=cap.usd)
                     await self._keep(origin.server, policy)
-            reply = await self._ask(origin, request, ref)
+            reply = await self._ask(origin, request, ref, policy)
             if policy.mode == "allow":
                 return reply
             back = ReviewReply(
@@ -204,7 +204,7 @@ class HostReviewer:
                         return ref
         return own
 
-    async def _ask(self, origin: Origin, request: SamplingRequest, ref: str) -> SamplingReply:
+    async def _ask(self, origin: Origin, request: SamplingRequest, ref: str, policy: SamplingPolicy) -> SamplingReply:
         conversation = f"{origin.session or ''}:sampling:{origin.server}"
         place = self._requests.get(conversation, 0)
         self._requests[conversation] = place + 1
@@ -224,7 +224,7 @@ class HostReviewer:
         context = self._context(origin.session)
         grant = await self._spending.admit(Need(
             ref, asked, of_request(asked.messages, asked.system, asked.tools), origin.session,
-            context.options.budget_usd if context else None, origin.server,
+            context.options.budget_usd if context else None, origin.server, policy.daily_usd or None,
         ))  # fmt: skip
         try:
             done = await answered(await self._models.open(grant.ref), grant.request)

@@ -36,6 +36,8 @@ class Need:
     """The chat's own budget; None: the profile's setting."""
     server: str | None = None
     """Alias of the server whose sampling this is."""
+    server_usd: float | None = None
+    """What its sampling may cost in a day; None: the profile's setting."""
     tokens_limited: bool = False
     """A token budget stands in for a price that is unknown."""
 
@@ -104,7 +106,7 @@ class Spending:
         if self._purses is None:
             return Grant(need.ref, need.request, None, (), None, partial(self._models.quote, need.ref, need.request, 0))
         settings = self._settings.current()
-        counted = self.purses(settings, need.session, need.session_usd, need.server)
+        counted = self.purses(settings, need.session, need.session_usd, need.server, need.server_usd)
         refused: HostError | None = None
         for ref in (need.ref, *_cheaper(settings, need.ref)):
             try:
@@ -138,7 +140,12 @@ class Spending:
         return Grant(need.ref, request, purses, counted, reservation, ask)
 
     def purses(
-        self, settings: Settings, session: str | None, session_usd: float | None = None, server: str | None = None
+        self,
+        settings: Settings,
+        session: str | None,
+        session_usd: float | None = None,
+        server: str | None = None,
+        server_usd: float | None = None,
     ) -> tuple[Purse, ...]:
         """What a request counts for, with the limits of now."""
         budgets = settings.budgets
@@ -151,7 +158,7 @@ class Spending:
         found.append(Purse("day", day, budgets.day_usd or None, settings.quotas.calls))
         found.append(Purse("month", month, budgets.month_usd or None))
         if server:
-            found.append(Purse("server", f"{server} {day}", budgets.server_day_usd or None))
+            found.append(Purse("server", f"{server} {day}", server_usd or budgets.server_day_usd or None))
         return tuple(found)
 
     async def server_today(self, server: str) -> float:

@@ -177,6 +177,18 @@ async def test_the_sampling_of_one_server_has_a_budget_of_its_own(rig):
     assert (row["server"], row["sampling_requests"], row["sampling_cost_usd"]) == ("one", 1, pytest.approx(0.1))
 
 
+async def test_a_servers_own_cap_binds_although_the_estimate_was_too_low(rig):
+    r = budgeted(rig, [["a"], ["b"]], cost=0.5, quote=Quote(0.1))
+    r.policy = SamplingPolicy(mode="allow", daily_usd=0.4)
+    session = await r.session()
+    await r.sessions.actor(session)
+    request = SamplingRequest((user("q"),), 100)
+    await r.reviewer.sample(Origin("one", session), request)
+    with pytest.raises(HostError):
+        await r.reviewer.sample(Origin("one", session), request)
+    assert len(r.model.requests) == 1
+
+
 async def test_sixteen_chats_at_once_never_overspend_a_day_on_sqlite(rig, tmp_path):
     async with open_storage(tmp_path) as storage:
         r = budgeted(rig, [[str(n)] for n in range(40)], cost=0.03, day_usd=1.0)
