@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from typing import Any
 
 from desktop_host.skills.library import Library
@@ -25,6 +26,8 @@ SWEEP_S = 60.0
 """How often everything is looked at without a reason."""
 POLL_S = 1.0
 """How often folders are polled where they cannot be watched."""
+CROWD = 64
+"""Paths at once from which everything is looked at, and a second time when it is quiet."""
 _REAL = frozenset({"created", "deleted", "modified", "moved", "closed"})
 """Kinds of events that change something; reading a file is none."""
 _log = logging.getLogger(__name__)
@@ -109,7 +112,10 @@ class Watcher:
             came = await asyncio.to_thread(self._follow)
             with self._naming:
                 paths, self._paths = frozenset(self._paths), set()
-            await self._look(None if came else paths)
+            crowd = len(paths) > CROWD
+            await self._look(None if came or crowd else paths)
+            if crowd:  # The system's queue may have run over: what was lost is found by looking once more.
+                swept = time.monotonic() - SWEEP_S + CHECK_S
 
     async def _settle(self) -> None:
         """Wait until it is quiet, but no longer than `LONGEST_S` since the first change."""
@@ -161,11 +167,13 @@ class Watcher:
             if self._observer is None:
                 from watchdog.observers import Observer
 
+                # watchdog warns when a folder moves while it walks it; it replaces the watch and goes on.
+                warnings.filterwarnings("ignore", "Callback with id .* already exists", RuntimeWarning)
                 observer = Observer()
                 observer.daemon = True
                 observer.start()
                 self._observer = observer
-            return self._observer.schedule(_handler(self), path, recursive=True)
+            return self._observer.schedule(_handler(self), path, recursive=True, event_filter=_kinds())
         except OSError as error:  # no watches or no instances left: fs.inotify limits
             _log.warning("folders of skills are polled, for they cannot be watched: %s", error)
             self._polling = True
@@ -186,6 +194,16 @@ class Watcher:
             if self._observer is not None:
                 self._observer.stop()
                 self._observer.join(timeout=5)
+
+
+def _kinds() -> list[Any]:
+    """What the system is asked to tell: changes, not that a file was opened, so that our own reading is silent."""
+    from watchdog import events as e
+
+    return [
+        e.FileCreatedEvent, e.FileModifiedEvent, e.FileDeletedEvent, e.FileMovedEvent, e.FileClosedEvent,
+        e.DirCreatedEvent, e.DirDeletedEvent, e.DirMovedEvent,
+    ]  # fmt: skip
 
 
 def _handler(watcher: Watcher) -> Any:
