@@ -36,7 +36,13 @@ _OWN = frozenset(
     | {"encodingErrors", "enabledTools", "logLevel"}
 )
 _HTTP = frozenset({"http", "streamable-http", "streamablehttp", "streamable_http"})
-_SAMPLING = {"mode": "mode", "max_tokens": "maxTokens", "daily_tokens": "dailyTokens", "daily_usd": "dailyUsd", "per_minute": "perMinute"}
+_SAMPLING = {
+    "mode": "mode",
+    "max_tokens": "maxTokens",
+    "daily_tokens": "dailyTokens",
+    "daily_usd": "dailyUsd",
+    "per_minute": "perMinute",
+}
 _TIMEOUTS = {"connect_s": "connect", "call_s": "call", "call_max_s": "callMax"}
 _WANTED = {
     "object": "an object", "text": "a text", "list": "a list of texts", "flag": "true or false", "number": "a number",
