@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import logging
 import re
+import time
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -26,6 +27,10 @@ FILE_LIMIT = 10 * 2**20
 SKILL_LIMIT = 50 * 2**20
 """Bytes."""
 MAX_ENTRIES = 10_000
+LIST_LIMIT_S = 5.0
+"""How long a message waits for the listings of servers."""
+STALE_S = 600.0
+"""After how long a listing is asked for again."""
 MAX_PATH = 1024
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _log = logging.getLogger(__name__)
@@ -49,6 +54,7 @@ class RemoteLibrary:
         self._source = source
         self._state = state
         self._listed: dict[str, _Listed] = {}
+        self._asked: dict[str, float] = {}
         self.problems: dict[str, tuple[str, ...]] = {}
         """Per server, what of its listing could not be used."""
 
@@ -65,6 +71,17 @@ class RemoteLibrary:
             self.problems[alias] = tuple(bad)
             self._listed = {k: v for k, v in self._listed.items() if v.skill.server != alias} | found
         return self.skills()
+
+    async def ensure(self) -> None:
+        """List the servers that were not asked yet or not for a while; within `LIST_LIMIT_S`, else another time."""
+        now = time.monotonic()
+        due = [s for s in self._source.serving() if now - self._asked.get(s, -STALE_S) >= STALE_S]
+        self._asked |= dict.fromkeys(due, now)
+        try:
+            async with asyncio.timeout(LIST_LIMIT_S):
+                await asyncio.gather(*(self.refresh(alias) for alias in due))
+        except TimeoutError:
+            _log.warning("listing the skills of %s took too long", ", ".join(due))
 
     def skills(self) -> tuple[RemoteSkill, ...]:
         """What is listed, with the state of its approval."""

@@ -63,6 +63,8 @@ class SkillChoices:
         memory.active = ()
         if wanted == ():
             return SkillPlan()
+        if self._remote is not None:
+            await self._remote.ensure()
         choice, called, arguments = await self._choose(session, memory, text, wanted, roots)
         memory.said = text
         memory.ranked = tuple(m.name for m in choice.matches if m.refused is None or m.suggested)

@@ -372,6 +372,7 @@ async def test_settings_offer_instead_of_choosing(stage):
 
 
 async def test_a_skill_that_is_off_neither_wakes_nor_is_listed(stage):
+    """Hazard P151: a switch is a line in the profile's state, no link and no moved folder."""
     write(stage.skills / "rail")
     async with stage.host() as host:
         await host.skills.enable("rail", False)
@@ -380,6 +381,7 @@ async def test_a_skill_that_is_off_neither_wakes_nor_is_listed(stage):
         assert (await events(host, session, SkillsChosen))[0].skills == ()
         assert "- rail" not in host._sessions.context(session).prefix.system
         assert (await host.skills.skill("rail")).row.state == "disabled"
+        assert not (stage.skills / "rail").is_symlink() and (stage.skills / "rail" / "SKILL.md").is_file()
 
 
 async def test_a_change_is_kept_in_the_history_of_a_skill(stage):

@@ -176,3 +176,18 @@ async def test_an_oversized_main_file_is_refused(server, library):
     id_ = await approved(library)
     with pytest.raises(UserFault):
         await library.load(id_)
+
+
+async def test_servers_are_asked_once_until_their_listing_is_old(server, library):
+    asked = 0
+    listing = server.listing
+
+    async def counted(alias: str):
+        nonlocal asked
+        asked += 1
+        return await listing(alias)
+
+    server.listing = counted
+    await library.ensure()
+    await library.ensure()
+    assert asked == 1 and [s.id for s in library.skills()] == ["docs--helper"]
