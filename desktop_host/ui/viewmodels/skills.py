@@ -68,6 +68,7 @@ class Skills(QObject):
         """Why the rows could not be read."""
         self.reading = True
         self._ours: dict[str, float] = {}
+        self._under_way = self._again = False
         bridge.batch.connect(self._on_batch)
         bridge.lagged.connect(self.refresh)
 
@@ -106,7 +107,11 @@ class Skills(QObject):
     # ---- what a person does
 
     def refresh(self) -> None:
-        """Read all rows again."""
+        """Read all rows again; one reading at a time, and one more where something changed meanwhile."""
+        if self._under_way:
+            self._again = True
+            return
+        self._under_way = True
         self._bridge.then(lambda host: host.skills.skills(), self._show, self._not_read, self)
 
     def rescan(self) -> None:
@@ -247,11 +252,17 @@ class Skills(QObject):
 
     def _show(self, rows: tuple[SkillRow, ...]) -> None:
         self.rows, self.error, self.reading = rows, None, False
-        self.loaded.emit()
+        self._read()
 
     def _not_read(self, error: HostError) -> None:
         self.error, self.reading = error, False
+        self._read()
+
+    def _read(self) -> None:
+        again, self._under_way, self._again = self._again, False, False
         self.loaded.emit()
+        if again:
+            self.refresh()
 
     def _on_batch(self, batch: tuple[ev.Stamped, ...]) -> None:
         names = dict.fromkeys(n for s in batch if isinstance(s.event, ev.LibraryChanged) for n in s.event.skills)

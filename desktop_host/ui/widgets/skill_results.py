@@ -18,6 +18,8 @@ from desktop_host.ui.widgets.page import ErrorCard
 from desktop_host.ui.widgets.pieces import Card, button, clear, column, icon_button, label, pill, row
 from desktop_host.ui.widgets.skill_words import STATUS_TONES, percent, version_text
 
+MANY = 0.1
+"""From this share of failed turns on a version looks bad."""
 COLUMN = 76
 """Least width of a figure, pixels: the same figures of two versions stand below one another."""
 FIGURES = ("sessions", "turns", "failed", "tool_errors", "thumbs", "cost", "tokens")
@@ -57,6 +59,7 @@ class ResultsCard(Card):
         self._body.addWidget(ErrorCard(error, self.refresh))
 
     def _show(self, results: tuple[VersionResults, ...]) -> None:
+        focused = next((key for key, made in self.buttons.items() if made.hasFocus()), None)
         clear(self._body)
         self.buttons = {}
         skill = self._skill
@@ -66,6 +69,11 @@ class ResultsCard(Card):
             kept = rows.get(one.version)
             current = kept is not None and kept.digest == one.digest
             self._body.addWidget(self._line(one, kept if current else None))
+        if focused is not None:
+            same = [made for (_, version), made in self.buttons.items() if version == focused[1]]
+            target = self.buttons.get(focused) or next(iter(same), None)
+            if target is not None:
+                target.setFocus()
 
     def _line(self, one: VersionResults, kept: SkillVersionRow | None) -> QWidget:
         card = Card("well", margin=Space.M)
@@ -155,4 +163,6 @@ def _figures(one: VersionResults) -> dict[str, str]:
 
 
 def _bad(key: str, one: VersionResults) -> bool:
-    return (key == "failed" and one.failed_turns > 0) or (key == "thumbs" and one.thumbs_down > one.thumbs_up)
+    return (key == "failed" and one.failed_turns > one.turns * MANY) or (
+        key == "thumbs" and one.thumbs_down > one.thumbs_up
+    )

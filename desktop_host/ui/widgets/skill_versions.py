@@ -152,6 +152,7 @@ class VersionsTab(Page):
     def __init__(self, skills: Skills, name: str) -> None:
         super().__init__(inside=True)
         self.shares = SharesCard(skills, name)
+        self._known: tuple[SkillVersionRow, ...] = ()
         self.results = ResultsCard(skills, name)
         self.results.acted.connect(self.shares.reset)
         self.diff = DiffCard(skills, name)
@@ -160,6 +161,8 @@ class VersionsTab(Page):
     def show_row(self, skill: SkillRow) -> None:
         """Show the versions as they are now."""
         self.shares.show_row(skill)
-        self.results.show_row(skill)
+        if skill.versions != self._known:
+            self._known = skill.versions
+            self.results.show_row(skill)  # reads the journals of all chats that used the skill
         self.diff.show_row(skill)
         self.diff.setVisible(len(skill.versions) > 1)

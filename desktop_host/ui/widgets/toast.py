@@ -25,7 +25,7 @@ class Toasts(QWidget):
     def __init__(self, parent: QWidget, over: QWidget) -> None:
         super().__init__(parent)
         self._column = column(self, space=Space.S)
-        self._over = over
+        self._over, self._within = over, parent
         self._clear_of: Callable[[], int] = lambda: Space.XL
         over.installEventFilter(self)
         theme.changed.connect(self._place)
@@ -108,6 +108,6 @@ class Toasts(QWidget):
         heights = [layout.totalHeightForWidth(self.width()) for layout in inner if layout is not None]
         self.resize(self.width(), sum(heights) + Space.S * (len(heights) - 1))
         # The centre may stand in a splitter beside other panels: its own geometry is within that.
-        room = QRect(self._over.mapTo(self.parentWidget(), QPoint()), self._over.size())
+        room = QRect(self._over.mapTo(self._within, QPoint()), self._over.size())
         self.move(room.center().x() - self.width() // 2, room.bottom() - self.height() - self._clear_of())
         self.raise_()
