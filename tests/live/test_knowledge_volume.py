@@ -22,7 +22,7 @@ def test_five_hundred_documents_are_indexed_and_asked_at_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif("DESKTOP_HOST_FULL" not in os.environ, reason="make full: 10,000 documents, 87 MB to fetch")
+@pytest.mark.skipif("DESKTOP_HOST_FULL" not in os.environ, reason="make full: 10,000 documents, 110 MB to fetch")
 def test_ten_thousand_documents_answer_written_questions() -> None:
     docs = Path(__file__).resolve().parents[2] / ".tools" / "docs"
     fetch(docs)
