@@ -94,10 +94,10 @@ QToolButton::menu-indicator, QPushButton::menu-indicator {{ image: none; }}
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.base}; color: {c.text};
   border: 1px solid {c.border_strong}; border-radius: {px(6)}px; padding: {px(5)}px {s}px;
   selection-background-color: {c.accent}; selection-color: {c.on_accent}; }}
-QLineEdit, QSpinBox, QComboBox {{ min-height: {px(18)}px; }}
-QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QComboBox:focus {{
+QLineEdit, QAbstractSpinBox, QComboBox {{ min-height: {px(18)}px; }}
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QAbstractSpinBox:focus, QComboBox:focus {{
   border: 2px solid {c.focus}; padding: {px(5) - 1}px {s - 1}px; }}
-QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled, QSpinBox:disabled {{ color: {c.faint};
+QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled {{ color: {c.faint};
   background: {c.window}; border-color: {c.border}; }}
 QLineEdit[state="error"], QPlainTextEdit[state="error"] {{ border-color: {c.danger}; }}
 QTextEdit[role="plain"], QPlainTextEdit[role="plain"], QTextBrowser[role="plain"] {{ background: transparent;
@@ -110,9 +110,10 @@ QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.bord
   selection-background-color: {c.accent_soft}; selection-color: {c.text}; }}
 QAbstractSpinBox QLineEdit {{ border: none; padding: 0px 0px 0px {px(6)}px; background: transparent;
   min-height: 0px; }}
-QSpinBox::up-button, QSpinBox::down-button {{ width: {px(20)}px; border: none; background: transparent; }}
-QSpinBox::up-arrow {{ image: url({icons}/arrow-up-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
-QSpinBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ width: {px(20)}px; border: none;
+  background: transparent; }}
+QAbstractSpinBox::up-arrow {{ image: url({icons}/arrow-up-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
+QAbstractSpinBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
 
 QCheckBox, QRadioButton {{ spacing: {s}px; background: transparent; border: 2px solid transparent;
   border-radius: {px(4)}px; padding: {px(2)}px; }}

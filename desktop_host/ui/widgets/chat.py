@@ -25,6 +25,7 @@ from desktop_host.ui.widgets.chat_offers import OfferDesk
 from desktop_host.ui.widgets.composer import Composer
 from desktop_host.ui.widgets.composer_edit import local_files
 from desktop_host.ui.widgets.composer_queue import QueueList
+from desktop_host.ui.widgets.composer_tray import Tray
 from desktop_host.ui.widgets.page import Empty
 from desktop_host.ui.widgets.pieces import column, icon_button, row
 from desktop_host.ui.widgets.skill_strip import SkillStrip
@@ -78,10 +79,10 @@ class ChatPage(QWidget):
         self._jump.setParent(self)
         self._jump.hide()
         foot = QVBoxLayout()
-        foot.setSpacing(theme.px(Space.S))
-        for part in (self._banner, self.queue, self.messages.strip, self.skills):
-            foot.addWidget(part)
-        foot.addLayout(self.offers.slot)
+        foot.setSpacing(0)
+        self.tray = Tray(self, self.composer)
+        self.tray.add(self._banner, self.queue, self.messages.strip, self.skills, self.offers.slot)
+        foot.addWidget(self.tray)
         foot.addWidget(self.composer)
         self._foot = QWidget()
         self._foot.setLayout(foot)

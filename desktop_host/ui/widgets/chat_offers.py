@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QMenu, QVBoxLayout
 
 from desktop_host.core.errors import HostError
@@ -104,6 +104,8 @@ class OfferDesk(QObject):
             self.form.sent.connect(self._send)
             self.slot.addWidget(self.form)
             self.form.begin()
+            form, tray = self.form, self._page.tray
+            QTimer.singleShot(0, form, lambda: tray.ensureWidgetVisible(form.send, 0, theme.px(Space.M)))
         else:
             self.offers.fill(offer, {}, self._failed)
 

@@ -203,9 +203,7 @@ class UsagePage(Page):
         first = table.horizontalHeaderItem(0)
         if first is not None:
             first.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.setMinimumSectionSize(theme.px(64))
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self._explain.setVisible("hit" in names)
         table.setAccessibleName(f"{tr('usage.table')}: {tr(f'usage.by.{self.by}')}")
         self._fit_table()
@@ -225,7 +223,13 @@ class UsagePage(Page):
         return f"{getattr(line, name):,}"
 
     def _fit_table(self) -> None:
+        """The first column takes what the others leave, and scrolls with them where that is too little."""
         table = self.table
+        table.resizeColumnsToContents()
+        widths = [table.columnWidth(i) for i in range(table.columnCount())]
+        if widths:
+            left = table.viewport().width() - sum(widths[1:])
+            table.setColumnWidth(0, max(left, min(widths[0], theme.px(240))))
         lines = min(ROWS, max(1, table.rowCount()))
         high = sum(table.rowHeight(i) for i in range(lines)) if table.rowCount() else theme.px(30)
         table.setFixedHeight(table.horizontalHeader().sizeHint().height() + high + 2 * table.frameWidth() + 4)
