@@ -31,6 +31,7 @@ class Loopback:
     def __init__(self) -> None:
         self.port = 0
         self._server: asyncio.Server | None = None
+        self._visitors: set[asyncio.StreamWriter] = set()
         self._state = ""
         self._answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
@@ -71,12 +72,14 @@ class Loopback:
         """Stop listening."""
         if self._server is not None:
             self._server.close()
-            self._server.close_clients() if hasattr(self._server, "close_clients") else None
+            for visitor in self._visitors:
+                visitor.transport.abort()
             await self._server.wait_closed()
         if self._answer.done() and not self._answer.cancelled():
             self._answer.exception()  # It may have come after everybody left.
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._visitors.add(writer)
         try:
             async with asyncio.timeout(REQUEST_S):
                 line = (await reader.readline()).decode("latin-1")
@@ -93,6 +96,7 @@ class Loopback:
         except (TimeoutError, ConnectionError, ValueError):
             pass  # A visitor who says nothing, too much, or leaves: the one we wait for may still come.
         finally:
+            self._visitors.discard(writer)
             writer.close()
 
     def _heard(self, line: str) -> tuple[str, tuple[str, str]]:

@@ -20,7 +20,7 @@ from desktop_host.core.auth import AUTOMATIC, Auth, ClientCredentials, NoAuth, O
 from desktop_host.core.errors import UserFault
 from desktop_host.core.exchange import ElicitReply, Origin, UrlRequest
 from desktop_host.core.messages import Outcome
-from desktop_host.core.servers import Http, ServerConfig, ServerScope, ServerState, Timeouts
+from desktop_host.core.servers import Http, ServerConfig, ServerScope, ServerState, Sse, Timeouts
 from desktop_host.core.values import FrozenDict
 from desktop_host.servers.supervisor import Servers
 from tests.fakes.memory_vault import MemoryVault
@@ -226,6 +226,15 @@ async def test_a_connection_for_each_call_uses_the_kept_token(tmp_path: Path, si
         signed.expire()
         assert [text(await s.call("web", "echo", m=m)) for m in "ab"] == ["a", "b"]
         assert len(person.asked) == 1
+
+
+async def test_the_older_transport_is_signed_in_to_as_well(tmp_path: Path, signed: Signed) -> None:
+    config = replace(at(signed), launch=Sse(signed.url.replace("/mcp", "/sse")))
+    async with stage(tmp_path, config, reviewer=Person(), start=False) as s:
+        await login(s)
+        assert text(await s.call("web", "echo", m="old")) == "old"
+        signed.expire()
+        assert text(await s.call("web", "echo", m="and refreshed")) == "and refreshed"
 
 
 async def test_a_rotating_refresh_token_is_used_once_by_many_connections_and_hosts(

@@ -10,6 +10,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import queue
 import secrets
 import threading
 import time
@@ -61,6 +62,8 @@ class Signed:
     spent: set[str] = field(default_factory=set)
     reused: int = 0
     revoked: list[str] = field(default_factory=list)
+    answers: queue.Queue[str] = field(default_factory=queue.Queue)
+    """What goes out over the stream of the older transport."""
     gate: threading.Event = field(default_factory=threading.Event)
     """`slow` answers when it is set."""
 
@@ -78,6 +81,7 @@ class Signed:
 
     def __exit__(self, *_: object) -> None:
         self.gate.set()
+        self.answers.put("")
         for server in self.servers:
             server.shutdown()
             server.server_close()
@@ -239,10 +243,48 @@ def _mcp(peer_: Signed) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             seen = self.take()
-            if seen.path == "/.well-known/oauth-protected-resource/mcp":
-                about = {"resource": peer_.url, "authorization_servers": [peer_.issuer], "scopes_supported": ["read"]}
+            if seen.path.startswith(known := "/.well-known/oauth-protected-resource/"):
+                resource = peer_.url.replace("/mcp", "/" + seen.path.removeprefix(known))
+                about = {"resource": resource, "authorization_servers": [peer_.issuer], "scopes_supported": ["read"]}
                 return self.give(200, about)
+            if seen.path == "/sse" and not self.token()[0]:
+                return self.refuse()
+            if seen.path == "/sse":
+                return self.stream()
             self.give(405 if seen.path == "/mcp" else 404)
+
+        def stream(self) -> None:
+            """The stream of the older transport: where to post to, then every answer."""
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.close_connection = True
+            said = "event: endpoint\ndata: /messages\n\n"
+            with contextlib.suppress(ConnectionError):
+                while not peer_.gate.is_set():
+                    self.wfile.write(said.encode())
+                    self.wfile.flush()
+                    said = f"event: message\ndata: {peer_.answers.get()}\n\n"
+
+        def token(self) -> tuple[bool, str]:
+            """Whether the token is good, and its scope."""
+            shown = (self.headers.get("authorization") or "").removeprefix("Bearer ")
+            until, scope = peer_.access.get(shown, (0.0, ""))
+            return until > time.monotonic(), scope
+
+        @property
+        def about(self) -> str:
+            path = "/mcp" if self.path == "/mcp" else "/sse"
+            return f"{peer_.url.removesuffix('/mcp')}/.well-known/oauth-protected-resource{path}"
+
+        def refuse(self) -> None:
+            self.give(401, None, www_authenticate=f'Bearer resource_metadata="{self.about}"')
+
+        def give(self, status: int, body: Any = None, **headers: str) -> None:
+            if self.path == "/messages" and status == 200:
+                peer_.answers.put(json.dumps(body))
+                status, body = 202, None
+            super().give(status, body, **headers)
 
         def do_DELETE(self) -> None:
             self.take()
@@ -250,15 +292,14 @@ def _mcp(peer_: Signed) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             seen = self.take()
-            until, scope = peer_.access.get(seen.headers.get("authorization", "").removeprefix("Bearer "), (0.0, ""))
-            about = f"{peer_.url.removesuffix('/mcp')}/.well-known/oauth-protected-resource/mcp"
+            good, scope = self.token()
             message = json.loads(seen.body)
             free = peer_.greets and not str(message.get("method")).startswith("tools/")
-            if until < time.monotonic() and not free:
-                return self.give(401, None, www_authenticate=f'Bearer resource_metadata="{about}"')
+            if not good and not free:
+                return self.refuse()
             number, params = message.get("id"), message.get("params") or {}
             if params.get("name") == "admin" and "admin" not in scope.split():
-                wants = f'Bearer error="insufficient_scope", scope="admin", resource_metadata="{about}"'
+                wants = f'Bearer error="insufficient_scope", scope="admin", resource_metadata="{self.about}"'
                 return self.give(403, {"error": "insufficient_scope"}, www_authenticate=wants)
             match message.get("method"):
                 case "initialize":
