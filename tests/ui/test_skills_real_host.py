@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,9 +17,11 @@ from desktop_host.app.compose import open_host
 from desktop_host.engine.host import Host, HostSpec
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
+from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.skill_detail import SkillDetailPage
 from desktop_host.ui.widgets.skill_install import InstallPage
 from desktop_host.ui.widgets.skill_overview import OverviewTab
+from desktop_host.ui.widgets.user_message import UserMessage
 from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.widgets.workspace import Workspace
 from desktop_host.ui.window_state import WindowState
@@ -127,3 +130,34 @@ def test_a_dropped_archive_is_previewed_and_installed(window: Window, tmp_path: 
     for name in ("files", "versions", "chats", "history"):
         page.detail.show_tab(name)  # type: ignore[union-attr]
     window.until(lambda: "installed" in window.words())
+
+
+def test_a_chat_keeps_its_version_of_a_skill_and_says_why_it_woke(window: Window, tmp_path: Path) -> None:
+    folder = window.skills / "meeting-notes"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(TEXT, "utf-8")
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"replies": [[{"text": "Present: Ada."}], [{"text": "Decided: tea."}]]}), "utf-8")
+    w = window.workspace
+    w.show_chat(None)
+    chat = w.chat
+    chat.chat.choices.pick_model(f"script:{script}")
+    window.until(lambda: w.skills.model.row("meeting-notes") is not None)
+    chat.composer.put("Please write the minutes of today")
+    window.until(lambda: "meeting-notes" in chat.skills.chips)
+    assert "minutes" in chat.skills.chips["meeting-notes"].toolTip()
+    chat.chat.send("Please write the minutes of today")
+    chat.composer.put("")
+
+    def rows() -> list[UserMessage]:
+        return [r for r in chat.view.rows.values() if isinstance(r, UserMessage)]
+
+    window.until(lambda: rows() and "meeting-notes" in rows()[0].skills.chips)
+    assert "keyword: minutes" in rows()[0].skills.chips["meeting-notes"].toolTip()
+    window.until(lambda: not chat.chat.transcript.running)
+    (folder / "SKILL.md").write_text(TEXT.replace("who was there", "the decisions"), "utf-8")
+    window.until(lambda: [p.pin.name for p in chat.skills.model.older] == ["meeting-notes"])
+    chat.skills.model.use_newest("meeting-notes")
+    window.until(lambda: chat.skills.model.older == ())
+    notices = [r for r in chat.view.rows.values() if isinstance(r, NoticeLine)]
+    assert any("now uses meeting-notes" in r.accessibleName() for r in notices)
