@@ -264,7 +264,7 @@ class LogLine:
 
     t: float
     source: str
-    """`stderr`, `stdout` (a line that was no JSON-RPC), `message` (MCP logging) or `host`."""
+    """`stderr`, `stdout` (a line that was no JSON-RPC), `network` (HTTP), `message` (MCP logging) or `host`."""
     text: str
     level: str | None = None
 

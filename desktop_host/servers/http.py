@@ -16,6 +16,7 @@ import httpx2
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.servers import Http, Sse
+from desktop_host.servers.network_log import Heard, Note
 
 # At INFO it logs whole URLs, which may hold a key.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -155,12 +156,15 @@ def http_client(
     launch: Http | Sse,
     facts: HttpFacts,
     sign: Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport] | None = None,
+    note: Note | None = None,
 ) -> httpx2.AsyncClient:
     """The client for one server; the caller enters and leaves it. Builds a TLS context: call it in a thread.
 
-    `sign` wraps what sends, so that requests carry a token.
+    `sign` wraps what sends, so that requests carry a token; `note` is told of each request.
     """
     inner: httpx2.AsyncBaseTransport = plain_transport(launch.url)
+    if note is not None:
+        inner = Heard(inner, note)
     return httpx2.AsyncClient(
         transport=Shield(sign(inner) if sign else inner, launch.url, facts),
         headers=dict(launch.headers),

@@ -52,7 +52,11 @@ async def make_transport(
             sign = functools.partial(
                 oauth.Signed, launch=launch, wiring=wiring, floor=floor, facts=facts, lost=on_signed_out
             )
-        client = await asyncio.to_thread(http_client, launch, facts, sign)
+
+        def note(line: str, level: str) -> None:
+            wiring.log.add("network", line, level)
+
+        client = await asyncio.to_thread(http_client, launch, facts, sign, note)
         await stack.enter_async_context(client)
         if isinstance(launch, Sse):
             return SseTransport(launch.url, client)

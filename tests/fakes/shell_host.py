@@ -76,6 +76,7 @@ class ShellServers:
         self.frames: dict[str, list[WireFrame]] = {}
         self.elsewhere: tuple[FoundConfig, ...] = ()
         self.watched: set[str] = set()
+        self.levels: list[tuple[str, str]] = []
         self.completions: list[tuple[str, str, str, FrozenDict]] = []
         self.signing = asyncio.Event()
         """Set by a test when the person comes back from the browser."""
@@ -231,6 +232,11 @@ class ShellServers:
                     config = replace(config, name=alias_for(config.name, frozenset(self.rows)))
             done.append(await self.add(config, one.secrets))
         return tuple(done)
+
+    async def set_log_level(self, name: str, level: str) -> None:
+        config, status = self.rows[name]
+        self.rows[name] = (replace(config, log_level=level), status)
+        self.levels.append((name, level))
 
     async def login(self, name: str) -> ServerStatus:
         self._set(name, replace(self.rows[name][1], state=ServerState.NEEDS_AUTH, sign_in=SignInState.SIGNING_IN))

@@ -185,7 +185,7 @@ def test_a_sampling_request_tells_its_cost_and_what_the_server_spent(qtbot: QtBo
     cost = SamplingCost(320, 0.0042, 1500, 50_000, 0.11, 2.0, asked_tokens=9000)
     card, _ = shown(qtbot, ReviewSampling("m", "s", "c", "helper", SamplingRequest((user("q"),), 4096), "m", cost))
     said = words(card)
-    for part in ("320 tokens", "$0.0042 at most", "asked for 9000", "its limit is 4096", "1500 of 50000", "$0.1100"):
+    for part in ("320 tokens", "$0.0042 at most", "asked for 9,000", "its limit is 4,096", "1,500 of 50,000", "$0.1100"):
         assert part in said, part
     unknown, _ = shown(
         qtbot, ReviewSampling("m", "s", "c", "h", SamplingRequest((user("q"),), 9), "m", SamplingCost(3, None))

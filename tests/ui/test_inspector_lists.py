@@ -12,10 +12,11 @@ from pytestqt.qtbot import QtBot
 
 from desktop_host.core.auth import SignInState
 from desktop_host.core.messages import EmbeddedResource, Image, Text, assistant, user
-from desktop_host.core.servers import Http, ServerConfig, ServerState, Stdio
+from desktop_host.core.servers import Http, SamplingPolicy, ServerConfig, ServerState, Stdio
 from desktop_host.core.values import FrozenDict
 from desktop_host.ui.viewmodels.server_parts import files_of, prompt_parts
 from desktop_host.ui.widgets.pieces import CodeBox
+from desktop_host.ui.widgets.server_form import ServerSettings
 from desktop_host.ui.widgets.server_prompts import PromptRow, PromptsTab
 from desktop_host.ui.widgets.server_resources import ResourceRow, ResourcesTab
 from tests.fakes.shell_host import ShellHost
@@ -199,3 +200,23 @@ def test_a_person_signs_in_cancels_and_signs_out(make: Make) -> None:
     assert servers.status("web").state is ServerState.READY  # type: ignore[union-attr]
     shell.qtbot.mouseClick(page.sign, LEFT)
     shell.until(lambda: any("could not be told" in t for t in shell.window.toasts.texts()))
+
+
+def test_what_a_server_may_ask_of_the_model_and_its_log_level_are_settings(make: Make) -> None:
+    shell = make(FILES)
+    shell.workspace.show_servers("files", "settings")
+    page = shell.workspace.servers_page.detail
+    assert page is not None
+    tab = page.show_tab("settings")
+    assert isinstance(tab, ServerSettings)
+    form = tab.form
+    assert form is not None
+    form.sampling.mode.setCurrentIndex(form.sampling.mode.findData("allow"))
+    form.sampling.daily_tokens.setValue(9000)
+    form.sampling.daily_usd.setValue(1.25)
+    form.level.setCurrentIndex(form.level.findData("debug"))
+    shell.qtbot.mouseClick(tab.save, LEFT)
+    shell.until(lambda: shell.host.servers.levels == [("files", "debug")])
+    kept = shell.host.servers.rows["files"][0]
+    assert kept.sampling == SamplingPolicy("allow", 4096, 9000, 1.25, 10)
+    assert kept.log_level == "debug"

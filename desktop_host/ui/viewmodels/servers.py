@@ -189,11 +189,14 @@ class Servers(QAbstractListModel):
         failed: Callable[[HostError], None],
         *,
         restart: bool = False,
+        log_level: str | None = None,
     ) -> None:
-        """Change a server; `restart` starts it anew so that the change takes effect."""
+        """Change a server; `restart` starts it anew so that the change takes effect, `log_level` is told to it."""
 
         async def act(host: Host) -> None:
             await host.servers.update(config)
+            if log_level is not None and not restart:
+                await host.servers.set_log_level(config.name, log_level)
 
         def kept(_: object) -> None:
             self.refresh()

@@ -76,6 +76,20 @@ class SecondsBox(QDoubleSpinBox):
         self.lineEdit().setTextMargins(Space.S, 0, 0, 0)
 
 
+class MoneyBox(QDoubleSpinBox):
+    """An amount in US dollars; 0 is no limit."""
+
+    def __init__(self, usd: float = 0.0) -> None:
+        super().__init__()
+        self.setRange(0, 10_000)
+        self.setDecimals(2)
+        self.setPrefix("$ ")
+        self.setSpecialValueText(tr("sampling.no_limit"))
+        self.setValue(usd)
+        self.setMinimumWidth(theme.px(150))
+        self.lineEdit().setTextMargins(Space.S, 0, 0, 0)
+
+
 class Lines(QPlainTextEdit):
     """A list of texts, one a line; a line may be empty or hold spaces, nothing is split or quoted."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
 from desktop_host.core.asks import Allow, DailyCap, Edited, Refuse, ReviewReply, ReviewSampling, SamplingCost
 from desktop_host.core.messages import Role, Text
@@ -13,7 +13,7 @@ from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.widgets.ask_card import AskCard
 from desktop_host.ui.widgets.content_views import view_of
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.forms import NumberBox
+from desktop_host.ui.widgets.forms import MoneyBox, NumberBox
 from desktop_host.ui.widgets.inspector_chat import money
 from desktop_host.ui.widgets.pieces import button, label, pill
 
@@ -63,12 +63,7 @@ class SamplingCard(AskCard):
         self.always = QCheckBox(tr("sampling.always", server=ask.server))
         self.tokens = NumberBox(1, 10_000_000, step=1000, suffix=tr("sampling.tokens_day"))
         self.tokens.setValue(ask.cost.daily_tokens if ask.cost and ask.cost.daily_tokens else 50_000)
-        self.usd = QDoubleSpinBox()
-        self.usd.setRange(0, 1000)
-        self.usd.setDecimals(2)
-        self.usd.setPrefix("$ ")
-        self.usd.setSpecialValueText(tr("sampling.no_limit"))
-        self.usd.setValue(ask.cost.daily_usd if ask.cost else 0)
+        self.usd = MoneyBox(ask.cost.daily_usd if ask.cost else 0)
         for box, name in ((self.tokens, tr("sampling.cap_tokens")), (self.usd, tr("sampling.cap_usd"))):
             box.setAccessibleName(name)
             box.setToolTip(name)
@@ -90,16 +85,17 @@ class SamplingCard(AskCard):
 
     def _tell_cost(self, cost: SamplingCost, most: int) -> None:
         if cost.estimate_usd is None:
-            words = tr("sampling.cost.unknown", tokens=cost.input_tokens)
+            words = tr("sampling.cost.unknown", tokens=f"{cost.input_tokens:,}")
         else:
-            words = tr("sampling.cost", tokens=cost.input_tokens, usd=money(cost.estimate_usd))
+            words = tr("sampling.cost", tokens=f"{cost.input_tokens:,}", usd=money(cost.estimate_usd))
         if cost.asked_tokens > most:
-            words += " " + tr("sampling.capped", asked=cost.asked_tokens, most=most)
+            words += " " + tr("sampling.capped", asked=f"{cost.asked_tokens:,}", most=f"{most:,}")
         self.column.addWidget(label(words, selectable=True))
         limit = money(cost.daily_usd) if cost.daily_usd else tr("sampling.no_limit")
         spent = tr(
-            "sampling.spent", tokens=cost.spent_tokens, of=cost.daily_tokens, usd=money(cost.spent_usd), limit=limit
-        )
+            "sampling.spent", tokens=f"{cost.spent_tokens:,}", of=f"{cost.daily_tokens:,}",
+            usd=money(cost.spent_usd), limit=limit,
+        )  # fmt: skip
         self.column.addWidget(label(spent, "muted", selectable=True))
 
     def _send(self) -> None:

@@ -7,13 +7,22 @@ from dataclasses import replace
 from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from desktop_host.core.errors import HostError
-from desktop_host.core.servers import Launch, Protocol, ServerConfig, ServerScope, Stdio, Timeouts
+from desktop_host.core.servers import (
+    LOG_LEVELS,
+    Launch,
+    Protocol,
+    SamplingPolicy,
+    ServerConfig,
+    ServerScope,
+    Stdio,
+    Timeouts,
+)
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role
 from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.forms import Field, Lines, Pairs, SecondsBox
+from desktop_host.ui.widgets.forms import Field, Lines, MoneyBox, NumberBox, Pairs, SecondsBox
 from desktop_host.ui.widgets.page import Empty, Page, told
 from desktop_host.ui.widgets.pieces import Card, button, clear, column, label, row
 from desktop_host.ui.widgets.switch import Switch
@@ -26,6 +35,47 @@ def choice(values: list[tuple[str, str]], now: str) -> QComboBox:
         box.addItem(text, value)
     box.setCurrentIndex(max(0, box.findData(now)))
     return box
+
+
+class SamplingFields(QWidget):
+    """Whether a server may ask the host's model, and within which limits."""
+
+    def __init__(self, policy: SamplingPolicy) -> None:
+        super().__init__()
+        modes = [(mode, tr(f"server.sampling.{mode}")) for mode in ("off", "ask", "allow")]
+        self.mode = choice(modes, policy.mode)
+        self.max_tokens = NumberBox(1, 1_000_000, step=256)
+        self.daily_tokens = NumberBox(0, 100_000_000, step=1000)
+        self.daily_usd = MoneyBox(policy.daily_usd)
+        self.per_minute = NumberBox(1, 1000)
+        for box, now in (
+            (self.max_tokens, policy.max_tokens),
+            (self.daily_tokens, policy.daily_tokens),
+            (self.per_minute, policy.per_minute),
+        ):
+            box.setValue(now)
+        inner = column(self, space=Space.S)
+        inner.addWidget(Field(tr("server.sampling"), self.mode, tr("server.sampling.help")))
+        limits: tuple[tuple[str, QWidget], ...] = (
+            ("max_tokens", self.max_tokens), ("daily_tokens", self.daily_tokens),
+            ("daily_usd", self.daily_usd), ("per_minute", self.per_minute),
+        )  # fmt: skip
+        self._limits = QWidget()
+        self._limits.setLayout(Flow(*(Field(tr(f"server.sampling.{n}"), box) for n, box in limits), space=Space.M))
+        inner.addWidget(self._limits)
+        self.mode.currentIndexChanged.connect(lambda _at: self._show())
+        self._show()
+
+    def value(self) -> SamplingPolicy:
+        """The policy as filled in."""
+        return SamplingPolicy(
+            mode=str(self.mode.currentData()), max_tokens=self.max_tokens.value(),
+            daily_tokens=self.daily_tokens.value(), daily_usd=self.daily_usd.value(),
+            per_minute=self.per_minute.value(),
+        )  # fmt: skip
+
+    def _show(self) -> None:
+        self._limits.setHidden(self.mode.currentData() == "off")
 
 
 class ServerForm(QWidget):
@@ -62,6 +112,10 @@ class ServerForm(QWidget):
             inner.addWidget(part)
         inner.addWidget(Field(tr("server.protocol"), self.protocol, tr("server.protocol.help")))
         inner.addWidget(Field(tr("server.scope"), self.scope, tr("server.scope.help")))
+        self.level = choice([(level, level) for level in LOG_LEVELS], config.log_level)
+        inner.addWidget(Field(tr("server.log_level"), self.level, tr("server.log_level.help")))
+        self.sampling = SamplingFields(config.sampling)
+        inner.addWidget(self.sampling)
         trust = column(space=Space.XS)
         trust.addLayout(row(label(tr("server.trusted"), "strong"), self.trusted))
         trust.addWidget(label(tr("server.trusted.help"), "caption"))
@@ -102,6 +156,8 @@ class ServerForm(QWidget):
             protocol=Protocol(self.protocol.currentData()),
             scope=ServerScope(self.scope.currentData()),
             trusted=self.trusted.isChecked(),
+            log_level=str(self.level.currentData()),
+            sampling=self.sampling.value(),
             timeouts=Timeouts(self.connect_s.value(), self.call_s.value(), self.call_max_s.value()),
         )
 
@@ -148,10 +204,11 @@ class ServerSettings(Page):
             config = replace(config, enabled=now.enabled, disabled_tools=now.disabled_tools)
         status = self._servers.status(self._name)
         live = status is not None and status.state in LIVE
+        level = None if now is None or config.log_level == now.log_level else config.log_level
         restart = live and now is not None and config.launch != now.launch
         self.save.setEnabled(False)
         done, failed = while_alive(self, self._saved), while_alive(self, self._failed)
-        self._servers.update(config, done, failed, restart=restart)
+        self._servers.update(config, done, failed, restart=restart, log_level=level if live else None)
 
     def _saved(self) -> None:
         self.save.setEnabled(True)
