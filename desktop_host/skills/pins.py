@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.events import Branched, SkillPinned, SkillsChosen
 from desktop_host.core.ports import Clock, History
 from desktop_host.core.skill_admin import SkillFile
 from desktop_host.core.skills import SkillPin, SkillVersion
@@ -98,11 +99,38 @@ class Pins:
         state = await self._history.state(session, STATE)
         memory = SessionSkills()
         if not isinstance(state, dict):
-            return memory
+            return await self._branched(session) or memory
         memory.given = dict(state.get("given", {}))
         memory.runs = list(state.get("runs", []))
         for name, row in state.get("pins", {}).items():
             memory.pins[name] = await self._restored(name, row)
+        return memory
+
+    async def _branched(self, session: str) -> SessionSkills | None:
+        """What a branch takes over from its source: the pins that its own events speak of, and the bodies they gave."""
+        events = [s.event for s in await self._history.read(session)]
+        source = next((e.source for e in reversed(events) if isinstance(e, Branched)), None)
+        if source is None:
+            return None
+        try:
+            theirs = await self._history.state(source, STATE)
+        except HostError:
+            return None  # the source is deleted: skills are chosen anew
+        rows = theirs.get("pins", {}) if isinstance(theirs, dict) else {}
+        memory = SessionSkills()
+        for event in events:
+            if isinstance(event, SkillPinned):
+                pins, given = (event.pin,), {event.pin.name}
+            elif isinstance(event, SkillsChosen):
+                pins, given = event.skills, {p.name for p in event.skills if f'<skill name="{p.name}"' in event.text}
+            else:
+                continue
+            for pin in pins:
+                if pin.name in rows and rows[pin.name]["digest"] == pin.digest:
+                    memory.pins[pin.name] = await self._restored(pin.name, rows[pin.name])
+                if pin.name in given:
+                    memory.given[pin.name] = pin.digest
+        await self.keep(session, memory)
         return memory
 
     async def keep(self, session: str, memory: SessionSkills) -> None:

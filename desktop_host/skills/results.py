@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from desktop_host.core.events import SkillPinned, SkillsChosen, Stamped, ToolSettled, TurnEnded, UsageRecorded
+from desktop_host.core.events import (
+    Branched,
+    FeedbackGiven,
+    SkillPinned,
+    SkillsChosen,
+    Stamped,
+    ToolSettled,
+    TurnEnded,
+    UsageRecorded,
+)
 from desktop_host.core.messages import Outcome
 from desktop_host.core.ports import History
 from desktop_host.core.sessions import TurnStatus
@@ -42,64 +51,78 @@ async def results_of(history: History, name: str, known: Mapping[str, str]) -> t
     """
     sums: dict[tuple[str, str], VersionResults] = {(v, d): VersionResults(v, d) for v, d in known.items()}
     async for session, _title, _pin in sessions_with(history, name):
-        _count(sums, await history.read(session), name)
+        for row in _Session(name).counted(await history.read(session)):
+            known_row = sums.get((row.version, row.digest)) or VersionResults(row.version, row.digest)
+            sums[row.version, row.digest] = _sum(known_row, row)
     return tuple(sums.values())
 
 
-def _count(sums: dict[tuple[str, str], VersionResults], events: tuple[Stamped, ...], name: str) -> None:
-    now: tuple[str, str] | None = None
-    of_turn: dict[int, tuple[str, str]] = {}
-    seen: set[tuple[str, str]] = set()
+def _sum(a: VersionResults, b: VersionResults) -> VersionResults:
+    numbers: dict[str, Any] = {}
+    for f in fields(VersionResults):
+        one, two = getattr(a, f.name), getattr(b, f.name)
+        if f.name not in ("version", "digest"):
+            numbers[f.name] = None if one is None or two is None else one + two
+    return replace(a, **numbers)
 
-    def add(key: tuple[str, str], **more: Any) -> None:
-        row = sums.get(key) or VersionResults(*key)
+
+class _Session:
+    """What one session says of a skill's versions."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sums: dict[tuple[str, str], VersionResults] = {}
+        self._now: tuple[str, str] | None = None
+        self._of_turn: dict[int, tuple[str, str]] = {}
+        self._said: dict[int, bool | None] = {}
+
+    def counted(self, events: tuple[Stamped, ...]) -> tuple[VersionResults, ...]:
+        """The sums of all events."""
+        for stamped in events:
+            self._take(stamped)
+        for turn, good in self._said.items():
+            key = self._of_turn.get(turn)
+            if key and good is not None:
+                self._add(key, **({"thumbs_up": 1} if good else {"thumbs_down": 1}))
+        return tuple(replace(row, sessions=1) for row in self._sums.values())
+
+    def _take(self, stamped: Stamped) -> None:
+        now = self._now
+        match stamped.event:
+            case Branched():
+                self._forget()  # what was before is counted where it was said
+            case SkillsChosen(skills=pins):
+                self._now = None
+                for pin in pins:
+                    if pin.name == self._name:
+                        self._use(pin, stamped.turn)
+            case SkillPinned(pin=pin) if pin.name == self._name and pin.reason != "person":
+                self._use(pin, stamped.turn)
+            case ToolSettled(outcome=outcome) if now and outcome in (Outcome.ERROR, Outcome.TIMED_OUT):
+                self._add(now, tool_errors=1)
+            case UsageRecorded() as e if now:
+                tokens = e.input + e.cache_read + e.cache_write
+                self._add(now, cost_usd=e.cost_usd, input_tokens=tokens, output_tokens=e.output)
+            case TurnEnded(status=TurnStatus.FAILED) if now:
+                self._add(now, failed_turns=1)
+            case FeedbackGiven(turn=turn, good=good):
+                self._said[turn] = good
+            case _:
+                pass
+
+    def _use(self, pin: SkillPin, turn: int) -> None:
+        self._now = (pin.version, pin.digest)
+        if self._of_turn.get(turn) != self._now:
+            self._of_turn[turn] = self._now
+            self._add(self._now, turns=1)
+
+    def _add(self, key: tuple[str, str], **more: Any) -> None:
+        row = self._sums.get(key) or VersionResults(*key)
         changed: dict[str, Any] = {}
         for field, by in more.items():
             old = getattr(row, field)
             changed[field] = None if old is None or by is None else old + by
-        sums[key] = replace(row, **changed)
-
-    def use(pin: SkillPin, turn: int) -> None:
-        nonlocal now
-        now = (pin.version, pin.digest)
-        if of_turn.get(turn) == now:
-            return
-        of_turn[turn] = now
-        add(now, turns=1, sessions=0 if now in seen else 1)
-        seen.add(now)
-
-    for stamped in events:
-        match stamped.event:
-            case SkillsChosen(skills=pins):
-                now = None
-                for pin in pins:
-                    if pin.name == name:
-                        use(pin, stamped.turn)
-            case SkillPinned(pin=pin) if pin.name == name and pin.reason != "person":
-                use(pin, stamped.turn)
-            case ToolSettled(outcome=outcome) if now and outcome in (Outcome.ERROR, Outcome.TIMED_OUT):
-                add(now, tool_errors=1)
-            case UsageRecorded() as e if now:
-                add(now, cost_usd=e.cost_usd, input_tokens=e.input + e.cache_read + e.cache_write,
-                    output_tokens=e.output)  # fmt: skip
-            case TurnEnded(status=TurnStatus.FAILED) if now:
-                add(now, failed_turns=1)
-            case other if other.type == "feedback_given":
-                key = of_turn.get(int(getattr(other, "turn", 0) or stamped.turn))
-                value = _thumb(other)
-                if key and value:
-                    add(key, **({"thumbs_up": 1} if value > 0 else {"thumbs_down": 1}))
-
-
-def _thumb(event: Any) -> int:
-    """1 for a thumb up, -1 for one down, 0 for neither, in whatever form the event has it."""
-    for field in ("value", "thumb", "rating", "good", "up"):
-        value = getattr(event, field, None)
-        if value is None:
-            continue
-        if isinstance(value, bool):
-            return 1 if value else -1
-        if isinstance(value, (int, float)):
-            return (value > 0) - (value < 0)
-        return {"up": 1, "good": 1, "+1": 1, "down": -1, "bad": -1, "-1": -1}.get(str(value).lower(), 0)
-    return 0
+        self._sums[key] = replace(row, **changed)

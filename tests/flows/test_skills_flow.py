@@ -179,6 +179,28 @@ async def test_a_canary_choice_stays_with_its_session_and_its_results_are_counte
             assert results[version].cost_usd == pytest.approx(0.02 * number)
 
 
+async def test_thumbs_count_for_the_version_of_their_turn_and_a_branch_counts_nothing_twice(stage):
+    write(stage.skills / "rail")
+    ref = stage.script(text("one"), text("two"), text("three"))
+    async with stage.host() as host:
+        session = await host.new_session(SessionOptions(model=ref, servers=()))
+        await say(host, session, "zug")
+        await say(host, session, "zug")
+        await host.give_feedback(session, 1, True)
+        await host.give_feedback(session, 2, False)
+        await host.give_feedback(session, 2, True)
+        row = (await host.skills.results("rail"))[0]
+        assert (row.turns, row.sessions, row.thumbs_up, row.thumbs_down) == (2, 1, 2, 0)
+        branch = await host.branch(session, 2)
+        row = (await host.skills.results("rail"))[0]
+        assert (row.turns, row.thumbs_up) == (2, 2)
+        write(stage.skills / "rail", "New words.")
+        await host.skills.rescan()
+        await say(host, branch, "zug")
+        first, second = await events(host, branch, SkillsChosen)
+        assert first.skills[0].digest == second.skills[0].digest and second.text == "", "a branch keeps the version"
+
+
 async def test_the_drawn_version_depends_on_session_and_skill_alone(stage):
     for version in ("1.0", "2.0"):
         write(stage.skills / "rail" / version / "rail")
