@@ -230,7 +230,7 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
                 return t
             return _put(t, replace(at, params=FrozenDict({**at.params, "undone": True})))
         case ev.UsageRecorded() as e:
-            return _usage(t, e)
+            return _usage(t, turn, e)
         case ev.StateChanged(state=state, queued=queued):
             return replace(t, state=state, queued=queued)
         case ev.TurnEnded() as e:
@@ -248,11 +248,12 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
             return t
 
 
-def _usage(t: Transcript, e: ev.UsageRecorded) -> Transcript:
+def _usage(t: Transcript, turn: int, e: ev.UsageRecorded) -> Transcript:
     """Add a request's tokens and cost: to the conversation, and to the reply it gave."""
     read = e.input + e.cache_read + e.cache_write
-    last = t.entries[-1] if t.entries else None
-    if e.purpose == "chat" and isinstance(last, AssistantEntry) and not last.input_tokens:
+    # Notices may stand between a reply and what it used.
+    last = next((x for x in reversed(t.entries) if not isinstance(x, NoticeEntry)), None)
+    if e.purpose == "chat" and isinstance(last, AssistantEntry) and last.turn == turn and not last.input_tokens:
         t = _put(t, replace(last, input_tokens=read, output_tokens=e.output, cost_usd=e.cost_usd))
     cost = None if t.cost_usd is None or e.cost_usd is None else t.cost_usd + e.cost_usd
     return replace(

@@ -301,3 +301,20 @@ def test_a_kept_answer_is_marked_and_can_be_asked_again(qtbot: QtBot, make: Make
     assert "kept" in foot.caption.text().lower() or "earlier" in foot.caption.text().lower()
     click(qtbot, foot.again)
     qtbot.waitUntil(lambda: texts(page)[-1:] == ["You said: q"], timeout=5000)
+
+
+def test_a_notice_between_a_reply_and_its_use_takes_no_figure_away(qtbot: QtBot, make: Make) -> None:
+    host = FakeHost()
+    page = make(host)
+
+    def slow() -> None:
+        host.publish("old", ev.UserSaid("q"), 1)
+        host.publish("old", ev.AssistantSaid(assistant("a"), "m"), 1)
+        host.publish("old", ev.Notice("slow_model"), 1)
+        host.publish("old", ev.UsageRecorded("m", "chat", 10, 5, cost_usd=0.0), 1)
+        host.publish("old", ev.TurnEnded(TurnStatus.DONE, TurnStop.END), 1)
+
+    on_host(page, slow)
+    page.open_session("old")
+    qtbot.waitUntil(lambda: bool(rows(page, AssistantMessage)), timeout=5000)
+    assert rows(page, AssistantMessage)[0].foot.caption.text() == "m · 10 in, 5 out · free"
