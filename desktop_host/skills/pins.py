@@ -118,6 +118,7 @@ class Pins:
             return None  # the source is deleted: skills are chosen anew
         rows = theirs.get("pins", {}) if isinstance(theirs, dict) else {}
         memory = SessionSkills()
+        pins: tuple[SkillPin, ...]
         for event in events:
             if isinstance(event, SkillPinned):
                 pins, given = (event.pin,), {event.pin.name}

@@ -444,3 +444,77 @@ async def test_a_local_model_is_told_of_skills_only_once_one_wakes(stage):
         assert not skilled(context) and not [t for t in without_skills(context, tools) if t.group == "skills"]
         context.conversation.skilled = True
         assert without_skills(context, tools) == tools
+
+
+async def test_folders_of_other_hosts_are_offered_and_used_on_request_only(stage, monkeypatch):
+    monkeypatch.setenv("HOME", str(stage.home / "person"))
+    theirs = stage.home / "person" / ".claude" / "skills"
+    write(theirs / "borrowed")
+    async with stage.host() as host:
+        assert [p.path for p in await host.skills.foreign_places()] == [str(theirs)]
+        assert "borrowed" not in {r.name for r in await host.skills.skills()}
+        await host.skills.add_place(theirs)
+        row = (await host.skills.skill("borrowed")).row
+        assert (row.source, row.removable) == ("foreign", False)
+        assert await host.skills.foreign_places() == ()
+        await host.skills.remove_place(theirs)
+        assert "borrowed" not in {r.name for r in await host.skills.skills()}
+
+
+async def test_a_skill_goes_out_and_comes_in_with_a_look_before(stage):
+    source = write(stage.home / "src" / "rail", "One.", {"scripts/a.py": ""}, version="1.0")
+    async with stage.host() as host:
+        await host.skills.install(source)
+        packed = await host.skills.export("rail", stage.home)
+        await host.skills.remove("rail")
+        (seen,) = await host.skills.preview(packed)
+        assert (seen.name, seen.version, seen.scripts, seen.replaces) == ("rail", "1.0", ("scripts/a.py",), None)
+        assert "rail" not in {r.name for r in await host.skills.skills()}
+        (row,) = await host.skills.install(packed)
+        assert (row.name, row.version, row.state) == ("rail", "1.0", "ok")
+        assert [c.event for c in await host.skills.changes("rail")] == ["installed", "removed", "installed"]
+
+
+async def test_a_profile_s_skill_shadows_a_bundled_one_and_both_are_rows(stage):
+    write(stage.skills / "data-analyst", "Mine.")
+    async with stage.host() as host:
+        rows = [r for r in await host.skills.skills() if r.name == "data-analyst"]
+        assert [(r.source, r.state) for r in rows] == [("profile", "ok"), ("bundled", "shadowed")]
+        assert (await host.skills.skill("data-analyst")).skill.body == "Mine."
+
+
+async def test_requirements_that_go_in_a_circle_are_told(stage):
+    write(stage.skills / "a", desktop_host_requires="b")
+    write(stage.skills / "b", desktop_host_requires="a")
+    async with stage.host() as host:
+        row = (await host.skills.skill("a")).row
+        assert ("requires-cycle", "a > b > a") in {(p.code, p.detail) for p in row.problems}
+
+
+async def test_the_working_copy_of_a_script_stays_with_its_session_and_goes_with_it(stage):
+    write(stage.skills / "calc", "x", {"scripts/n.sh": "echo x >> notes; wc -l < notes\n"}, desktop_host_keywords="sum")
+    run = call("host.run_skill_script", skill="calc", script="scripts/n.sh")
+    ref = stage.script(run, text("a"), run, text("b"))
+    async with stage.host() as host:
+        options = SessionOptions(model=ref, servers=(), rules=(Rule(Effect.ALLOW, "host.*"),))
+        session = await host.new_session(options)
+        await say(host, session, "sum")
+        await say(host, session, "sum")
+        assert [t.strip() for _, t in settled(await events(host, session, ToolSettled))] == ["1", "2"]
+        assert not (stage.skills / "calc" / "notes").exists(), "the library's own files are never the working copy"
+        await host.delete(session)
+    runs = stage.home / "profiles" / "default" / "skill-runs"
+    assert [p.name for p in runs.iterdir()] == [session]
+    async with stage.host():
+        await until(lambda: not list(runs.iterdir()))
+
+
+async def until(true) -> None:
+    """Look again and again, for ten seconds at most."""
+    import asyncio
+    import time
+
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.02)
