@@ -13,6 +13,7 @@ class Tenants:
 
     def __init__(self, home: Path | None) -> None:
         self._home = home
+        self._windows: list[subprocess.Popen[bytes]] = []
 
     def names(self) -> tuple[str, ...]:
         """The profiles there are, sorted."""
@@ -80,10 +81,12 @@ class Tenants:
         if name not in self.names():
             raise UserFault("not_found", f"there is no profile {name!r}", kind="profile", reason="profile", name=name)
         home = ["--home", str(self._home)] if self._home else []
-        subprocess.Popen(
+        self._windows = [w for w in self._windows if w.poll() is None]
+        window = subprocess.Popen(
             [sys.executable, "-m", "desktop_host", *home, "--profile", name],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+        self._windows.append(window)
 
     def delete(self, name: str) -> None:
         """Delete a profile with all it holds.
