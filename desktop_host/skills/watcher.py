@@ -16,6 +16,9 @@ from typing import Any
 
 from desktop_host.skills.library import Library
 
+START_S = 0.5
+"""How long reading and watching wait for the start of the host, unless skills are asked for: a short command
+should not pay for them."""
 QUIET_S = 0.3
 """A change is taken up once it was quiet for so long…"""
 LONGEST_S = 0.5
@@ -89,6 +92,7 @@ class Watcher:
             self._loop.call_soon_threadsafe(self._touched.set)
 
     async def _run(self) -> None:
+        await asyncio.sleep(START_S)
         await self._library.ready()
         await asyncio.to_thread(self._follow)
         await self._look()  # what changed between the first reading and the first watch
