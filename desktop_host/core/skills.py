@@ -139,3 +139,5 @@ class SkillPlan:
     needs: tuple[SkillNeed, ...] = ()
     route: str | None = None
     """The model that the primary skill prefers."""
+    untrusted: tuple[str, ...] = ()
+    """Project folders of the session that hold skills and are not trusted; told once."""

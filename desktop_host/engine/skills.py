@@ -36,6 +36,8 @@ async def choose(context: SessionContext, said: str) -> SkillPlan:
         await context.emit(
             Notice("skill_needs", FrozenDict({"skill": need.skill, "kind": need.kind, "name": need.name}))
         )
+    for folder in plan.untrusted:
+        await context.emit(Notice("skill_project", FrozenDict({"folder": folder})))
     if plan.route and plan.route != context.model_ref:
         skill = plan.chosen[0].name
         await context.emit(Notice("skill_route", FrozenDict({"skill": skill, "route": plan.route})))

@@ -64,6 +64,16 @@ class Library:
             places.setdefault(os.path.realpath(path), place)
         return tuple(places.values())
 
+    def untrusted(self, roots: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of these folders that hold skills and are not trusted; blocking."""
+        trusted = {os.path.realpath(p) for p in paths_of(self._settings.current().skills.trusted_projects)}
+        found = []
+        for root in roots:
+            known = os.path.realpath(root) in trusted
+            if not known and any((Path(root) / sub).is_dir() for sub in PROJECT_FOLDERS):
+                found.append(root)
+        return tuple(found)
+
     def project_of(self, found: Found) -> Path | None:
         """The project that a skill belongs to; None for skills of the person."""
         return Path(found.place.path).parent.parent if found.place.kind == "project" else None

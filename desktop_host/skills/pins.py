@@ -64,6 +64,8 @@ class SessionSkills:
     """Ids of the last choice, best first: where to fall back to."""
     said: str = ""
     """The person's last message."""
+    warned: bool = False
+    """Whether it was told that a project of the session holds skills that do not count."""
 
 
 class Pins:

@@ -83,7 +83,9 @@ class SkillChoices:
         needs += [n for name in memory.active for n in self.needs(memory.pins[name].skill)]
         suggested = tuple(m.name for m in choice.matches if m.suggested and not m.chosen)[:3]
         first = next((memory.pins[m.name].skill.route for m in choice.matches if m.chosen), None)
-        return SkillPlan(tuple(chosen), tuple(bodies), suggested, tuple(needs), first)
+        untrusted = await asyncio.to_thread(self.library.untrusted, roots) if roots and not memory.warned else ()
+        memory.warned = memory.warned or bool(untrusted)
+        return SkillPlan(tuple(chosen), tuple(bodies), suggested, tuple(needs), first, untrusted)
 
     async def catalogue(
         self, session: str, wanted: tuple[str, ...] | None = None, roots: tuple[str, ...] = (),

@@ -377,6 +377,8 @@ async def test_a_project_s_skills_count_once_it_is_trusted_and_for_its_own_sessi
             return [p.name for p in (await events(host, session, SkillsChosen))[0].skills]
 
         assert await woken(project) == []
+        told = [n for s in await host.history.rows() for n in await events(host, s.session, Notice)]
+        assert [(n.code, n.params["folder"]) for n in told] == [("skill_project", str(project))]
         await host.skills.trust_project(project, True)
         assert await woken(project) == ["house-rules"] and await woken(elsewhere) == []
         await host.skills.trust_project(project, False)
