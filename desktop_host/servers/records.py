@@ -19,7 +19,7 @@ TEXT_LIMIT = 2_000
 """Characters of one string that the wire log keeps."""
 NODE_LIMIT = 2_000
 """Values of one message that the wire log keeps."""
-FRAMES = 300
+FRAMES = 1000
 LINES = 500
 FILE_LIMIT = 1_000_000
 """Bytes of a log file before it is turned over; one older file is kept."""

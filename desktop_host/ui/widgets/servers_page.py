@@ -265,8 +265,9 @@ class ServersPage(QStackedWidget):
         self._say(tr("server.signed_out" if told else "server.signed_out.here", name=name), "check")
 
     def _added(self, names: tuple[str, ...]) -> None:
-        self._say(tr("server.added", name=", ".join(names)), "check")
         if len(names) == 1:
-            self._next = names[0]
+            self._next = names[0]  # Its page says enough.
+            self._servers.refresh()
         else:
+            self._say(tr("server.added", name=", ".join(names)), "check")
             self.show_list()
