@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QTabWidget, QVBoxLayout, QWidget
 
 from desktop_host.core.errors import HostError
-from desktop_host.core.skill_admin import SkillDetail
+from desktop_host.core.skill_admin import SkillDetail, SkillRow
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space
 from desktop_host.ui.viewmodels.lifetime import while_alive
@@ -69,7 +69,9 @@ class SkillDetailPage(Centred):
         self.column.addLayout(self._trouble)
         self.column.addWidget(self.tabs, 1)
         skills.loaded.connect(self._rows_changed)
+        skills.changed.connect(self._files_changed)
         self._made: dict[str, QWidget] = {}
+        self._row: SkillRow | None = None
         self._content(0)
         self._rows_changed()
 
@@ -87,6 +89,10 @@ class SkillDetailPage(Centred):
         )  # fmt: skip
 
     # ---- inside
+
+    def _files_changed(self, names: tuple[str, ...]) -> None:
+        if self.name in names:
+            self.refresh()
 
     def _rows_changed(self) -> None:
         found = self._skills.row(self.name)
@@ -109,6 +115,9 @@ class SkillDetailPage(Centred):
             self.version.setCurrentIndex(max(0, self.version.findData(chosen)))
             self.version.blockSignals(blocked)
         self.version.setVisible(len(names) > 1)
+        if found == self._row:
+            return
+        self._row = found
         self.refresh()
         for tab in ("chats", "history"):
             made = self._made.get(tab)

@@ -18,6 +18,8 @@ from desktop_host.ui.widgets.skill_triggers import TriggerTester
 FILTERS = ("all", "troubled", "off")
 MOST = 60
 """Cards that are made at once; the rest on wish."""
+FIRST, STEP = 8, 4
+"""Cards that are made at once (a card takes about 10 ms), and then between two looks at events."""
 SEARCH_MS = 120
 
 
@@ -41,6 +43,12 @@ class SkillList(Page):
         self.test_button = button(tr("skills.test.button"), self._toggle_test, role="quiet", icon="play")
         self.test_button.setCheckable(True)
         self.search = SearchField(tr("skills.search"))
+        self._waiting: list[SkillRow] = []
+        """Rows whose cards are still to be made."""
+        self._next = QTimer(self)
+        self._next.setSingleShot(True)
+        self._next.setInterval(0)
+        self._next.timeout.connect(lambda: self._add_cards(STEP))
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SEARCH_MS)
@@ -94,7 +102,8 @@ class SkillList(Page):
     def _rows(self) -> tuple[SkillRow, ...]:
         rows = self._skills.matching(self.search.text())
         if self.filters["troubled"].isChecked():
-            rows = tuple(r for r in rows if r in self._skills.troubled)
+            paths = {r.path for r in self._skills.troubled}
+            rows = tuple(r for r in rows if r.path in paths)
         elif self.filters["off"].isChecked():
             rows = tuple(r for r in rows if not r.enabled)
         return rows
@@ -135,12 +144,20 @@ class SkillList(Page):
         elif not rows:
             again = (tr("skills.no_match.clear"), self._clear)
             self._list.addWidget(Empty("search", tr("skills.no_match"), "", again))
-        for skill in rows[: self._most]:
-            self.cards[skill.path] = self._card(skill)
-            self._list.addWidget(self.cards[skill.path])
-        left = len(rows) - len(self.cards)
+        self._waiting = list(rows[: self._most])
+        self._add_cards(FIRST)
+        left = len(rows) - self._most
         self.more.setText(trn("skills.show_more", left))
         self.more.setVisible(left > 0)
+
+    def _add_cards(self, count: int) -> None:
+        """Make the next cards; the rest follow while the window goes on."""
+        now, self._waiting = self._waiting[:count], self._waiting[count:]
+        for skill in now:
+            self.cards[skill.path] = self._card(skill)
+            self._list.addWidget(self.cards[skill.path])
+        if self._waiting:
+            self._next.start()
 
     def _card(self, skill: SkillRow) -> SkillCard:
         made = SkillCard(self._skills, skill)

@@ -72,7 +72,11 @@ class TriggerTester(Card):
         self._timer.timeout.connect(self.test)
         self.field.textChanged.connect(lambda _t: self._timer.start())
         self.field.returnPressed.connect(self.test)
-        skills.changed.connect(lambda _n: self.test() if self.field.text() else None)
+        skills.changed.connect(self._library_changed)
+
+    def _library_changed(self, _names: object) -> None:
+        if self.field.text():
+            self.test()
 
     def put(self, text: str) -> None:
         """Try this sentence."""
