@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from desktop_host.core.asks import (
@@ -185,12 +185,30 @@ def test_a_sampling_request_tells_its_cost_and_what_the_server_spent(qtbot: QtBo
     cost = SamplingCost(320, 0.0042, 1500, 50_000, 0.11, 2.0, asked_tokens=9000)
     card, _ = shown(qtbot, ReviewSampling("m", "s", "c", "helper", SamplingRequest((user("q"),), 4096), "m", cost))
     said = words(card)
-    for part in ("320 tokens", "$0.0042 at most", "asked for 9,000", "its limit is 4,096", "1,500 of 50,000", "$0.1100"):
+    for part in (
+        "320 tokens",
+        "$0.0042 at most",
+        "asked for 9,000",
+        "its limit is 4,096",
+        "1,500 of 50,000",
+        "$0.1100",
+    ):
         assert part in said, part
     unknown, _ = shown(
         qtbot, ReviewSampling("m", "s", "c", "h", SamplingRequest((user("q"),), 9), "m", SamplingCost(3, None))
     )
     assert "price of this model is unknown" in words(unknown)
+
+
+def test_a_server_that_asks_again_and_again_can_be_stopped(qtbot: QtBot) -> None:
+    schema = freeze({"type": "object", "properties": {"a": {"type": "string"}}})
+    first, _ = shown(qtbot, FillForm("f", "s", "c", "kb", "Name?", schema))
+    assert not any(b.text() == "Stop asking" for b in first.findChildren(QPushButton))
+    third, answers = shown(qtbot, FillForm("f", "s", "c", "kb", "Name?", schema, 3))
+    assert "question 3 of the same call" in words(third)
+    stop = next(b for b in third.findChildren(QPushButton) if b.text() == "Stop asking")
+    qtbot.mouseClick(stop, Qt.MouseButton.LeftButton)
+    assert answers == [Refuse(stop=True)]
 
 
 def test_always_for_a_server_names_its_daily_caps(qtbot: QtBot) -> None:

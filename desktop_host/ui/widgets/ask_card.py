@@ -84,6 +84,13 @@ class AskCard(Card):
         else:
             super().keyPressEvent(event)
 
+    def _again(self, count: int) -> tuple[QPushButton, ...]:
+        """A server that asks again during the same call: how often, and a way to stop it."""
+        if count < 2:
+            return ()
+        self.column.addWidget(label(tr("ask.round", n=count), "warning"))
+        return (button(tr("ask.stop"), lambda: self.reply(Refuse(stop=True)), role="danger"),)
+
     def _offer(self, *buttons: tuple[QPushButton, str, str]) -> None:
         """Buttons with their number and letter keys."""
         flow = Flow(space=theme.px(Space.S))
@@ -177,7 +184,7 @@ class FormCard(AskCard):
         self.accept = button(tr("chat.ask.form.send"), self._send, role="primary")
         self.decline = button(tr("chat.ask.decline"), lambda: self.reply(Refuse()))
         self.cancel = button(tr("chat.ask.cancel"), lambda: self.reply(Dismiss()), role="quiet")
-        self.column.addLayout(Flow(self.accept, self.decline, self.cancel))
+        self.column.addLayout(Flow(self.accept, self.decline, self.cancel, *self._again(ask.round)))
 
     def _send(self) -> None:
         values = self.form.values()
@@ -222,7 +229,7 @@ class UrlCard(AskCard):
         self.open.setEnabled(facts.can_open)
         self.decline = button(tr("chat.ask.decline"), lambda: self.reply(Refuse()))
         self.cancel = button(tr("chat.ask.cancel"), lambda: self.reply(Dismiss()), role="quiet")
-        self.column.addLayout(Flow(self.open, self.decline, self.cancel))
+        self.column.addLayout(Flow(self.open, self.decline, self.cancel, *self._again(ask.round)))
 
     def _open(self) -> None:
         assert isinstance(self.ask, OpenUrl)
