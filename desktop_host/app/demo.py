@@ -182,7 +182,7 @@ def demo(ns: Namespace, opener: Opener) -> int:
 def _servers() -> dict[str, Any]:
     """The bundled knowledge server on its sample folder."""
     server = shipped("resources", "servers", "knowledge")
-    args = [str(server), "serve", "--folder", str(server / "sample")]
+    args = [str(server), "serve", "--folder", str(server / "sample"), "--tools", "read"]
     return {"mcpServers": {"knowledge": {"command": sys.executable, "args": args}}}
 
 

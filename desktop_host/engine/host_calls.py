@@ -69,6 +69,8 @@ class OutsideCalls:
         self, caller: Caller, spec: ToolSpec, arguments: FrozenDict, progress: Callable[[Progress], None]
     ) -> ToolOutcome:
         session = await self._session(caller)
+        self._used.add(session)
+        await self._sessions.actor(session)  # Open: what servers spend while they run the call is this session's.
         call = ToolCall(uuid.uuid4().hex, spec.wire_name, arguments)
         verdict = await self._parts.gate.decide(spec, call, _rules(caller))
         decided = verdict
@@ -97,7 +99,6 @@ class OutsideCalls:
         self, session: str, spec: ToolSpec, call: ToolCall, effect: Effect, outcome: ToolOutcome, took: float
     ) -> None:
         """Journal a call as a turn of its own, whole: calls from outside run side by side."""
-        self._used.add(session)
         context = (await self._sessions.actor(session)).context
         settled = ToolSettled(call.id, outcome.outcome, outcome.content, outcome.structured, took)
         ran = outcome.outcome is not Outcome.DENIED

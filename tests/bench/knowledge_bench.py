@@ -76,7 +76,9 @@ def fetch(docs: Path) -> None:
 
 def gather(target: Path, documents: int, docs: Path | None) -> int:
     """Copy real documents into one folder: the packages', else this machine's and Python's own source."""
-    roots = [docs] if docs is not None else [Path("/usr/share/doc"), Path(sysconfig.get_path("stdlib"))]
+    roots = [Path("/usr/share/doc"), Path(sysconfig.get_path("stdlib"))]
+    if docs is not None:  # The packages that the questions are about come first.
+        roots = sorted((docs / "usr" / "share" / "doc").iterdir(), key=lambda p: (p.name.startswith("lib"), p.name))
     taken = 0
     for root in roots:
         for folder, names, files in os.walk(root):
@@ -131,7 +133,8 @@ def measure(documents: int, docs: Path | None, *, semantic: bool) -> dict[str, o
     cuts = statistics.quantiles(times, n=20)
     return {
         "documents": found, "indexed": stats["documents"], "passages": stats["passages"],
-        "megabytes": round(int(str(stats["bytes"])) / 1e6, 1), "build_s": round(build, 1), "build_cpu_s": round(busy, 1),
+        "megabytes": round(int(str(stats["bytes"])) / 1e6, 1), "build_s": round(build, 1),
+        "build_cpu_s": round(busy, 1),
         "documents_per_s": round(found / build), "query_p50_ms": round(statistics.median(times), 1),
         "query_p95_ms": round(cuts[18], 1), "one_change_s": round(again, 2),
         "memory_mb": round(memory_mb()), "memory_before_mb": round(before), "database_mb": round(database / 1e6, 1),

@@ -174,6 +174,9 @@ def _index(folder: Path, cache: Path | None, kept: Path, meaning: Meaning | None
 
 
 def _search(index: Index, text: str, top_k: int, *, as_json: bool) -> int:
+    if index.meaning is not None:
+        index.refresh()
+        index.meaning.learn(index.store)
     hits = index.search(text, top_k)
     index.close()
     for hit in hits:
