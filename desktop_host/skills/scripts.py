@@ -153,16 +153,16 @@ async def _exited(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the process and its whole group; the group also where the script itself has ended."""
+    """End the process and its whole group; the group also where the script itself has ended.
+
+    By the group alone: `Popen.kill` polls first, which takes the exit code away from asyncio's own waiter.
+    """
     if os.name == "posix":
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     elif process.returncode is None:
         killer = await asyncio.create_subprocess_exec("taskkill", "/F", "/T", "/PID", str(process.pid))
         await killer.wait()
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_GRACE_S):
             await process.wait()
