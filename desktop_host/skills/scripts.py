@@ -16,7 +16,7 @@ from desktop_host.core.errors import UserFault
 
 HARD_OUTPUT = 16 * 2**20
 """Bytes after which a script that will not stop talking is killed."""
-_GRACE_S = 2.0
+_GRACE_S = 5.0
 _KEPT = (
     "PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SystemRoot", "SYSTEMROOT", "PATHEXT",
     "COMSPEC", "USERPROFILE", "NUMBER_OF_PROCESSORS",
