@@ -16,9 +16,18 @@ if TYPE_CHECKING:
 
 def run(argv: list[str]) -> int:
     """Do what the words say and return the exit code."""
-    if not argv or _only_common(argv):
-        return _window(argv)
+    words, opened = split_opened(argv)
+    if not words or _only_common(words):
+        return _window(words, opened)
     return _command(argv)
+
+
+def split_opened(argv: list[str]) -> tuple[list[str], list[str]]:
+    """The words, and what the desktop asks to be opened: install links and bundles, which a window shows."""
+    opened = [a for a in argv if a.startswith("desktop-host://") or a.lower().endswith((".mcpb", ".dxt"))]
+    if any(a not in opened and not a.startswith("-") for a in argv[:1]):
+        return argv, []  # A verb comes first: the file is its argument.
+    return [a for a in argv if a not in opened], opened
 
 
 def _only_common(argv: list[str]) -> bool:
@@ -32,7 +41,7 @@ def _only_common(argv: list[str]) -> bool:
         return False  # the command line says what is wrong
 
 
-def _window(argv: list[str]) -> int:
+def _window(argv: list[str], opened: list[str]) -> int:
     from desktop_host.cli.arguments import parse
     from desktop_host.ui.face import has_display, run_window
 
@@ -40,7 +49,7 @@ def _window(argv: list[str]) -> int:
     home = Path(ns.home).expanduser() if ns.home else None
     if has_display():
         return run_window(
-            lambda: opener, lambda: _spec(ns), home=home, profile=ns.profile, arguments=argv, lazy=True,
+            lambda: opener, lambda: _spec(ns), home=home, profile=ns.profile, arguments=[*argv, *opened], lazy=True,
             profiles=lambda: _profiles(ns.home),
         )  # fmt: skip
     from desktop_host import i18n

@@ -87,6 +87,7 @@ def run_window(
         face = _Face(app, opener, spec, lazy=lazy, state=WindowState(home, profile), profile=profile)
         face.profiles = profiles
         instance.raised.connect(face.receive)
+        face.receive_later(list(arguments))
         return face.run(instance.listen)
     finally:
         instance.release()
@@ -160,6 +161,11 @@ class _Face(QObject):
         self._speak(language)
         theme.apply(state.text("theme", "system"), state.number("scale", 100))
         self.window.build()
+
+    def receive_later(self, arguments: list[str]) -> None:
+        """What this start itself was asked to open; shown once the host is open."""
+        if arguments:
+            self._early.append(arguments)
 
     def receive(self, arguments: list[str]) -> None:
         """Another start hands over."""
