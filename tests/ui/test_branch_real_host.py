@@ -102,3 +102,32 @@ def test_a_range_is_copied_from_the_real_conversation(told: Stage) -> None:
     copied = QGuiApplication.clipboard().text()
     assert "first" in copied
     assert copied.endswith("Answer two.")
+
+
+def test_a_real_prompt_is_sent_and_a_real_resource_goes_along_under_its_address(stage: Callable[..., Stage]) -> None:
+    made = stage([{"text": "Hello Ada."}], [{"text": "It says: the note."}])
+    page = made.open()
+    made.qtbot.waitUntil(lambda: any(s.state == "ready" for s in page.chat.choices.servers), timeout=LONG)
+    page.focus_composer()
+    made.qtbot.keyClicks(page.composer.edit, "/gr")
+    made.qtbot.waitUntil(lambda: [o.name for o in page.offers.list.shown] == ["greet"], timeout=LONG)
+    made.qtbot.keyClick(page.composer.edit, Qt.Key.Key_Return)
+    form = page.offers.form
+    assert form is not None
+    form.fields["who"].setText("Ada")
+    made.click(form.send)
+    made.qtbot.waitUntil(lambda: texts(made) == ["Greet Ada", "Hello Ada."], timeout=LONG)
+    made.until_idle()
+    assert page.offers.form is None
+    made.qtbot.keyClicks(page.composer.edit, "Read @on")
+    made.qtbot.waitUntil(lambda: [o.name for o in page.offers.list.shown][:1] == ["one"], timeout=LONG)
+    made.qtbot.keyClick(page.composer.edit, Qt.Key.Key_Return)
+    made.qtbot.keyClick(page.composer.edit, Qt.Key.Key_Return)
+    made.qtbot.waitUntil(lambda: texts(made)[-1:] == ["It says: the note."], timeout=LONG)
+    session = page.chat.session
+    assert session is not None
+    events = made.bridge.call(lambda h: kinds(h, session)).result(10)
+    said = [e for e in events if isinstance(e, UserSaid)]
+    assert said[0].source == "prompt:small.greet"
+    assert [a.name for a in said[1].attachments] == ["note://one"]
+    assert "the note" in str(said[1].blocks)

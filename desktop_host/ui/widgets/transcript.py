@@ -21,7 +21,7 @@ from desktop_host.ui.widgets.user_message import UserMessage
 
 WINDOW = 40
 """Rows kept as widgets. Building a widget costs about 2 ms; forty are built within a blink and scroll freely."""
-SETTLE_MS = 200
+SETTLE_MS = 400
 """Earlier rows have found their place when the height stands still for so long."""
 NEAR_END = 48
 """Within so many pixels of the end the view follows the stream."""

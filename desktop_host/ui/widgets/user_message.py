@@ -62,8 +62,13 @@ class UserMessage(QWidget):
         self._column.addWidget(self.skills)
         for image in [b for b in entry.blocks if isinstance(b, Image)][:8]:
             self._column.addWidget(ImageView(image, max_height=180))
-        for attachment in entry.attachments:
-            label = QLabel(f"{attachment.name}  ·  {human_size(attachment.size)}")
+        captions = [f"{a.name}  ·  {human_size(a.size)}" for a in entry.attachments]
+        if entry.source.startswith("prompt:"):
+            server, _, name = entry.source.removeprefix("prompt:").partition(".")
+            captions.insert(0, tr("composer.from_prompt", server=server, name=name))
+        for caption in captions:
+            label = QLabel(caption)
+            label.setTextFormat(Qt.TextFormat.PlainText)
             set_role(label, "caption")
             self._column.addWidget(label)
         self.restyle()
