@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from desktop_host.cli.output import Output
@@ -24,6 +25,30 @@ class ProfilesPort(Protocol):
 
         Raises:
             UserFault: `usage`, a bad name or one that is taken.
+        """
+        ...
+
+    def clone(self, name: str, new: str) -> None:
+        """Copy all of a profile but its secrets.
+
+        Raises:
+            UserFault: `not_found`; `usage`, the new name is bad or taken.
+        """
+        ...
+
+    def export(self, name: str, target: Path) -> Path:
+        """Write a profile, without its secrets, to a zip file.
+
+        Raises:
+            UserFault: `not_found`.
+        """
+        ...
+
+    def take_in(self, source: Path, name: str | None = None) -> str:
+        """Make a profile of a zip file; returns its name.
+
+        Raises:
+            UserFault: `not_found`, `bad_archive`; `usage`, the name is bad or taken.
         """
         ...
 
@@ -59,7 +84,32 @@ async def _delete(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
     return 0
 
 
-VERBS: dict[str, ProfilesVerb] = {"list": _list, "create": _create, "delete": _delete}
+def _path(text: str) -> Path:
+    return Path(text).expanduser().absolute()
+
+
+async def _clone(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
+    await asyncio.to_thread(profiles.clone, ns.name, ns.new)
+    out.item({"name": ns.new}, tr("cli.profiles.created", name=ns.new))
+    return 0
+
+
+async def _export(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
+    target = _path(ns.output or f"{ns.name}.zip")
+    await asyncio.to_thread(profiles.export, ns.name, target)
+    out.item({"name": ns.name, "file": str(target)}, str(target))
+    return 0
+
+
+async def _import(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
+    name = await asyncio.to_thread(profiles.take_in, _path(ns.file), ns.name)
+    out.item({"name": name}, tr("profiles.told.imported", name=name))
+    return 0
+
+
+VERBS: dict[str, ProfilesVerb] = {
+    "list": _list, "create": _create, "delete": _delete, "clone": _clone, "export": _export, "import": _import,
+}  # fmt: skip
 
 
 async def profiles_verb(ns: Namespace, out: Output, profiles: ProfilesPort | None) -> int:

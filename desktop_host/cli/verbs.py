@@ -60,6 +60,16 @@ def _words(*names: str) -> Callable[[ArgumentParser], None]:
     return build
 
 
+def _profile_export(p: ArgumentParser) -> None:
+    p.add_argument("name", metavar="NAME")
+    p.add_argument("--output", metavar="FILE")
+
+
+def _profile_import(p: ArgumentParser) -> None:
+    p.add_argument("file", metavar="FILE")
+    p.add_argument("--name", metavar="NAME")
+
+
 def _engine_options(p: ArgumentParser) -> None:
     p.add_argument("--model", metavar="REF")
     p.add_argument("--mcp-config", metavar="FILE", action="append", default=[])
@@ -263,6 +273,9 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("profiles", "list"): _nothing,
     ("profiles", "create"): _words("name"),
     ("profiles", "delete"): _words("name"),
+    ("profiles", "clone"): _words("name", "new"),
+    ("profiles", "export"): _profile_export,
+    ("profiles", "import"): _profile_import,
     ("secrets", "set"): _words("name"),
     ("secrets", "list"): _nothing,
     ("secrets", "delete"): _words("name"),
