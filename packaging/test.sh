@@ -16,7 +16,7 @@ fi
 # The official conformance suite needs Node 22; its own copy, whatever node is in PATH.
 if command -v npm >/dev/null && [ ! -e "$tools/node_modules/.bin/conformance" ]; then
   npm install --silent --no-fund --no-audit --prefix "$tools" \
-    @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22 ||
+    @modelcontextprotocol/conformance@0.2.0-alpha.12 node@22 @modelcontextprotocol/inspector@0.15.0 ||
     echo "the conformance suite could not be installed" >&2
 fi
 if [ ! -x "$tools/python/bin/mcp-server-time" ]; then
