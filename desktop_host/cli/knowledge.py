@@ -20,6 +20,8 @@ def command(ns: Namespace) -> list[str]:
         UserFault: `usage`, both ways to serve were asked for.
     """
     words = [sys.executable, "-X", "utf8", str(shipped("resources", "servers", "knowledge")), ns.action]
+    if ns.action == "key":
+        return words
     if ns.home is not None:
         words += ["--cache", str(Path(ns.home).expanduser().absolute() / "profiles" / ns.profile / "knowledge")]
     if ns.action == "serve":

@@ -288,6 +288,7 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("knowledge", "serve"): _knowledge_serve,
     ("knowledge", "index"): _knowledge_index,
     ("knowledge", "search"): _knowledge_search,
+    ("knowledge", "key"): _nothing,
 }
 """The words of a verb to what builds its arguments."""
 
