@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from desktop_host import i18n
@@ -163,6 +163,13 @@ def test_nothing_installed_and_a_library_that_cannot_be_read_are_designed_states
     empty = page(shell).list.findChild(Empty)
     assert empty is not None
     assert "No skills yet" in words(empty)
+    assert not page(shell).list.search.isVisible()
+    shell.press("Install skills…", empty)
+    menu = page(shell).findChild(QMenu)
+    assert menu is not None
+    assert menu.isVisible()
+    assert [a.text() for a in menu.actions()] == ["A folder…", "Archives (.zip, .skill)…"]
+    menu.close()
 
 
 def test_a_failure_to_read_offers_to_try_again(make: Make) -> None:
@@ -180,8 +187,8 @@ def test_a_thousand_skills_are_listed_in_pieces(make: Make) -> None:
     row = shell.host.library.rows[0]
     shell.host.library.rows += [replace(row, name=f"s{i}", path=f"/s/{i}") for i in range(1000)]
     shell.workspace.skills.model.refresh()
-    shell.until(lambda: len(names(shell)) == 60)
-    assert "946" in page(shell).list.more.text()
+    shell.until(lambda: len(names(shell)) == 30)
+    assert "976" in page(shell).list.more.text()
 
 
 # ---- news from the disk

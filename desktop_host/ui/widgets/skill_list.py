@@ -16,7 +16,7 @@ from desktop_host.ui.widgets.skill_card import SkillCard
 from desktop_host.ui.widgets.skill_triggers import TriggerTester
 
 FILTERS = ("all", "troubled", "off")
-MOST = 60
+MOST = 30
 """Cards that are made at once; the rest on wish."""
 FIRST, STEP = 8, 4
 """Cards that are made at once (a card takes about 10 ms), and then between two looks at events."""
@@ -171,7 +171,7 @@ class SkillList(Page):
         self.fill()
 
     def _show_more(self) -> None:
-        self._most += 4 * MOST
+        self._most += 2 * MOST
         self.fill()
 
     def _toggle_test(self) -> None:

@@ -94,8 +94,9 @@ class SkillsPage(QStackedWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(icon("folder"), tr("skills.choose.folder"), lambda: self._dialog(True))
         menu.addAction(icon("document"), tr("skills.choose.files"), lambda: self._dialog(False))
-        anchor = self.list.install_button if self.currentWidget() is self.list else self
-        menu.popup(anchor.mapToGlobal(anchor.rect().bottomLeft() if anchor is not self else self.rect().center()))
+        anchor = self.list.install_button
+        below = anchor.mapToGlobal(anchor.rect().bottomLeft())
+        menu.popup(below if anchor.isVisible() else self.mapToGlobal(self.rect().center()))
 
     # ---- dropping
 
