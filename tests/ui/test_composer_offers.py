@@ -74,7 +74,6 @@ class Library:
             SkillRow("broken", "Broken", "Cannot be read", "profile", "/y", "1.0", loaded=False),
         )
 
-
     async def match(self, text: str, session: str | None = None) -> tuple[Any, ...]:
         return ()
 
@@ -245,14 +244,16 @@ def test_the_button_offers_both_to_the_mouse(qtbot: QtBot, page: tuple[OfferHost
     p.composer.put("text")
     press(qtbot, p.composer.insert_button)
     slash, at = p.offers.menu.actions()
-    at.trigger()
+    assert [slash.text(), at.text()] == ["Prompts and skills  (/)", "Resources  (@)"]
     p.offers.menu.close()
+    p.activateWindow()
+    qtbot.waitUntil(p.isActiveWindow, timeout=5000)
+    at.trigger()
     qtbot.waitUntil(lambda: names(p) == ["guide", "city"], timeout=5000)
     assert p.composer.text == "text @"
     qtbot.keyClick(p.composer.edit, Qt.Key.Key_Escape)
     p.composer.put("")
     slash.trigger()
-    p.activateWindow()
     qtbot.waitUntil(lambda: len(names(p)) == 3, timeout=5000)
 
 
