@@ -78,7 +78,9 @@ def gather(target: Path, documents: int, docs: Path | None) -> int:
     """Copy real documents into one folder: the packages', else this machine's and Python's own source."""
     roots = [Path("/usr/share/doc"), Path(sysconfig.get_path("stdlib"))]
     if docs is not None:  # The packages that the questions are about come first.
-        roots = sorted((docs / "usr" / "share" / "doc").iterdir(), key=lambda p: (p.name.startswith("lib"), p.name))
+        roots = sorted(
+            (docs / "usr" / "share" / "doc").iterdir(), key=lambda p: (p.name.startswith(("lib", "gcc")), p.name)
+        )
     taken = 0
     for root in roots:
         for folder, names, files in os.walk(root):
