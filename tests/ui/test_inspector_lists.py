@@ -43,7 +43,8 @@ def make(qtbot: QtBot, tmp_path: Path) -> Iterator[Make]:
                 await shell.host.servers.start(config.name)
 
         shell.bridge.call(add).result(5)
-        shell.until(lambda: len(shell.workspace.servers.statuses()) == len(configs))
+        ready = ServerState.READY
+        shell.until(lambda: [s.state for s in shell.workspace.servers.statuses()] == [ready] * len(configs))
         return shell
 
     yield build

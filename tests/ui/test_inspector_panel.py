@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from desktop_host.core import events as ev
 from desktop_host.core.messages import assistant
-from desktop_host.core.servers import ServerConfig, Stdio
+from desktop_host.core.servers import ServerConfig, ServerState, Stdio
 from desktop_host.core.sessions import SessionOptions
 from desktop_host.ui.widgets.inspector_chat import money
 from desktop_host.ui.widgets.inspector_panel import InspectorPanel
@@ -33,7 +33,7 @@ def shell(qtbot: QtBot, tmp_path: Path) -> Iterator[Shell]:
             await made.host.servers.start(config.name)
 
     made.bridge.call(add).result(5)
-    made.until(lambda: len(made.workspace.servers.statuses()) == 2)
+    made.until(lambda: [s.state for s in made.workspace.servers.statuses()] == [ServerState.READY] * 2)
     made.workspace.show_chat(None)
     yield made
     made.close()

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from desktop_host.core.permissions import Effect
-from desktop_host.core.servers import ServerConfig, Stdio
+from desktop_host.core.servers import ServerConfig, ServerState, Stdio
 from desktop_host.core.values import freeze
 from desktop_host.ui.widgets.pieces import CodeBox
 from desktop_host.ui.widgets.server_rules import PermissionBox, ToolRulesForm
@@ -33,7 +33,7 @@ def shell(qtbot: QtBot, tmp_path: Path) -> Iterator[Shell]:
         await made.host.servers.start("files")
 
     made.bridge.call(add).result(5)
-    made.until(lambda: len(made.workspace.servers.statuses()) == 1)
+    made.until(lambda: [s.state for s in made.workspace.servers.statuses()] == [ServerState.READY])
     yield made
     made.close()
 

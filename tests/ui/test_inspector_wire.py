@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from desktop_host.core.servers import ServerConfig, Stdio, WireFrame
+from desktop_host.core.servers import ServerConfig, ServerState, Stdio, WireFrame
 from desktop_host.core.values import freeze
 from desktop_host.ui.viewmodels.inspector import EXCHANGE, MOST, Wire, WireFilter
 from desktop_host.ui.viewmodels.inspector_pairs import Exchange, news, paired
@@ -37,7 +37,8 @@ def make(qtbot: QtBot, tmp_path: Path) -> Iterator[Callable[..., Shell]]:
                 await shell.host.servers.start(config.name)
 
         shell.bridge.call(add).result(5)
-        shell.until(lambda: len(shell.workspace.servers.statuses()) == len(configs))
+        ready = ServerState.READY
+        shell.until(lambda: [s.state for s in shell.workspace.servers.statuses()] == [ready] * len(configs))
         return shell
 
     yield build

@@ -166,6 +166,9 @@ class BundleCard(Card):
         self._bridge.then(lambda host: host.bundles.install(path, given), self._done, self._fail, self)
 
     def _done(self, config: ServerConfig) -> None:
+        for setting in self.settings.values():
+            if setting.field.secret:
+                setting.line.clear()  # It is in the vault now.
         self.installed.emit(config.name)
 
     def _fail(self, error: HostError) -> None:
