@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import io
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+FIXED = datetime(2026, 1, 1, tzinfo=UTC)
+"""The same texts give the same file, whenever they are compiled."""
 LOCALE = Path(__file__).resolve().parent.parent / "resources" / "locale"
 
 
 def joined(language: str) -> Catalog:
     """All messages of a language; a key in two files is an error."""
-    whole = Catalog(locale=language, fuzzy=False)
+    whole = Catalog(locale=language, fuzzy=False, creation_date=FIXED, revision_date=FIXED)
     origin: dict[str, str] = {}
     for path in sorted((LOCALE / language).glob("*.po")):
         with path.open("rb") as file:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.app.clock import SystemClock
+from desktop_host.app.passphrase import ask_passphrase
 from desktop_host.app.run_secrets import RunSecrets
 from desktop_host.core.admin import ServerAdmin
 from desktop_host.core.errors import UserFault
@@ -71,7 +72,12 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
         opened.callback(crashes.remove)
         asyncio.get_running_loop().set_exception_handler(crashes.on_loop)
         settings = await SettingsFile.open(profile.path / "settings.toml")
-        secrets = await open_vault(profile.uuid, profile.path, passphrase=passphrase, seen=redactor.add)
+
+        async def ask() -> str | None:
+            return await ask_passphrase(inbox)
+
+        asked = None if spec.headless is not None else ask  # with nobody watching, only the passphrase file counts
+        secrets = await open_vault(profile.uuid, profile.path, passphrase=passphrase or asked, seen=redactor.add)
         opened.push_async_callback(secrets.close)
         async with open_storage(profile.path) as storage:
             models = Models(

@@ -156,9 +156,12 @@ class Vault:
         return tuple(left)
 
     async def probe(self) -> FrozenDict:
-        """`{store, ok, detail, remedy}` after a write, a read and a delete; `remedy` is a key of the locale."""
+        """`{store, ok, detail, remedy}` after a write, a read and a delete; `remedy` is a key of the locale.
+
+        Asks nobody: a look at the vault is no reason to ask for a passphrase.
+        """
         try:
-            store = await self._choose(anew=True)
+            store = await self._choose(anew=True, quiet=True)
             if store == "encrypted_file":
                 await asyncio.to_thread(self._prove_file)
         except HostError as error:
@@ -184,7 +187,7 @@ class Vault:
             await self._unlock_file()
             await asyncio.to_thread(self._file.change, lambda secrets: secrets.pop(name, None))
 
-    async def _choose(self, *, anew: bool = False) -> str:
+    async def _choose(self, *, anew: bool = False, quiet: bool = False) -> str:
         """The store for new secrets: the keyring if it works, else the file if there is a passphrase."""
         async with self._choosing:
             if self._store and not anew:
@@ -196,17 +199,17 @@ class Vault:
                 # A locked keyring is to be unlocked, not gone around; a passphrase file says that this is meant.
                 if error.code == "vault_locked" and not self._environ.get(PASSPHRASE_FILE):
                     raise
-                await self._unlock_file(instead_of=error)
+                await self._unlock_file(instead_of=error, quiet=quiet)
                 self._store = "encrypted_file"
             else:
                 self._store = "keyring"
             return self._store
 
-    async def _unlock_file(self, instead_of: KnownFault | None = None) -> None:
+    async def _unlock_file(self, instead_of: KnownFault | None = None, *, quiet: bool = False) -> None:
         async with self._unlocking:
             if self._file.unlocked:
                 return
-            words = await self._ask()
+            words = await self._ask(quiet)
             if not words:
                 raise instead_of or KnownFault(
                     "vault_locked", f"{self._file.path} needs its passphrase", reason="no_passphrase",
@@ -214,10 +217,10 @@ class Vault:
                 )  # fmt: skip
             await asyncio.to_thread(self._file.unlock, words)
 
-    async def _ask(self) -> str | None:
+    async def _ask(self, quiet: bool) -> str | None:
         path = self._environ.get(PASSPHRASE_FILE)
         if not path:
-            return await self._passphrase() if self._passphrase else None
+            return await self._passphrase() if self._passphrase and not quiet else None
         try:
             text = await asyncio.to_thread(Path(path).read_text, "utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:

@@ -220,7 +220,12 @@ def test_letters_in_order_match_and_a_whole_word_ranks_first() -> None:
 
 def test_keys_go_to_pages(make: Make) -> None:
     shell = make()
-    for key, page in ((Qt.Key.Key_2, "servers"), (Qt.Key.Key_3, "skills"), (Qt.Key.Key_Comma, "settings"), (Qt.Key.Key_1, "chats")):
+    for key, page in (
+        (Qt.Key.Key_2, "servers"),
+        (Qt.Key.Key_3, "skills"),
+        (Qt.Key.Key_Comma, "settings"),
+        (Qt.Key.Key_1, "chats"),
+    ):
         shell.qtbot.keyClick(shell.window, key, Qt.KeyboardModifier.ControlModifier)
         assert shell.workspace.page == page
         assert shell.window.sidebar.nav[page].isChecked()
