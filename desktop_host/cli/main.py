@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -76,6 +78,12 @@ def run(
     except BrokenPipeError:
         silence()
         return 1
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return _crashed(out, error)
+        silence()
+        sys.stderr.write(f"desktop-host: {i18n.Translator(i18n.current().language).error('disk_full', {})[0]}\n")
+        return 5
     except BaseExceptionGroup as group:
         return _grouped(out, group)
     except HostError as error:

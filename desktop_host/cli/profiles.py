@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -79,6 +80,11 @@ async def _create(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
 async def _delete(ns: Namespace, out: Output, profiles: ProfilesPort) -> int:
     if ns.name not in await asyncio.to_thread(profiles.names):
         raise UserFault("not_found", f"there is no profile {ns.name!r}", reason="profile", name=ns.name)
+    if sys.stdin.isatty() and not out.json:
+        # A script that names a profile means it; a person at a terminal is asked once.
+        out.note(tr("cli.profiles.sure", name=ns.name))
+        if (await asyncio.to_thread(sys.stdin.readline)).strip() != ns.name:
+            raise UserFault("usage", "nothing was deleted", reason="not_confirmed", name=ns.name)
     await asyncio.to_thread(profiles.delete, ns.name)
     out.item({"name": ns.name, "removed": True}, tr("cli.profiles.deleted", name=ns.name))
     return 0

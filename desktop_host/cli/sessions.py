@@ -8,6 +8,7 @@ from typing import Any
 
 from desktop_host.cli.chat import resume
 from desktop_host.cli.context import Run, Verb, host_error, read_text
+from desktop_host.cli.output import Output
 from desktop_host.cli.render import TextView, clipped, heading
 from desktop_host.core import events as ev
 from desktop_host.core.codec import event_to_json
@@ -61,7 +62,9 @@ async def _show(run: Run) -> int:
     await run.host.transcript(session)
     if not run.out.json:
         run.out.write(heading(row.title or session, run.out) + "\n")
-    view = TextView(run.out)
+    # A transcript is one text: calls and results stand between the words they belong to, on one stream.
+    page = run.out if run.out.json else Output(False, run.out.out, run.out.out)
+    view = TextView(page)
     for stamped in await run.host.history.read(session):
         if run.out.json:
             run.out.item(event_to_json(stamped))
@@ -72,7 +75,7 @@ async def _show(run: Run) -> int:
         else:
             view.show(stamped)
             if isinstance(stamped.event, ev.TurnEnded) and stamped.event.error is not None:
-                run.out.note("✗ " + error_text(host_error(stamped.event.error))[0])
+                page.note("✗ " + error_text(host_error(stamped.event.error))[0])
     view.rest()
     return 0
 

@@ -97,7 +97,7 @@ class Host(Retelling, ToolSide):
 
     async def configure(self, session: str, options: SessionOptions) -> None:
         """Change what a session runs with, from its next turn on."""
-        await self.history.set_options(session, options)
+        await self.history.set_options(session, self._sessions.kept(session, options))
         context = self._sessions.context(session)
         if context is not None:
             context.options = options

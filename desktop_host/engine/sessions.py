@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from dataclasses import replace
 
 from desktop_host.core.events import (
     AskRaised,
@@ -19,6 +20,7 @@ from desktop_host.core.events import (
 )
 from desktop_host.core.messages import Outcome
 from desktop_host.core.models import Purpose
+from desktop_host.core.permissions import Effect, Rule
 from desktop_host.core.routes import ref_for
 from desktop_host.core.sessions import SessionOptions, TurnStatus, TurnStop
 from desktop_host.engine.actor import SessionActor
@@ -38,16 +40,24 @@ class Sessions:
         self._actors: dict[str, SessionActor] = {}
         self._opening: dict[str, asyncio.Task[SessionActor]] = {}
         self._closing: dict[str, asyncio.Task[None]] = {}
+        self._passing: dict[str, tuple[Rule, ...]] = {}
+        """Rules of this run, which no journal keeps."""
 
     async def create(self, options: SessionOptions, title: str) -> str:
         """Make a session; returns its id."""
         session = uuid.uuid4().hex
-        await self._parts.history.create(session, title, options)
+        await self._parts.history.create(session, title, self.kept(session, options))
         log = SessionLog(session, self._parts.history, self._parts.bus, self._parts.clock, 0, 0)
         settings = self._parts.settings.current()
         model = options.model or ref_for(settings.routes, Purpose.CHAT, settings.model.default)
         await log.emit(SessionOpened(model, title))
         return session
+
+    def kept(self, session: str, options: SessionOptions) -> SessionOptions:
+        """The options as they are stored: what a command line allowed holds for its own run, what it denied stays."""
+        passing = tuple(r for r in options.rules if r.origin == "command-line" and r.effect is Effect.ALLOW)
+        self._passing[session] = passing
+        return replace(options, rules=tuple(r for r in options.rules if r not in passing))
 
     def find(self, session: str) -> SessionActor | None:
         """The actor of a session that is in use."""
@@ -103,6 +113,7 @@ class Sessions:
         await parts.history.lease(session)
         try:
             options = await parts.history.options(session)
+            options = replace(options, rules=(*options.rules, *self._passing.get(session, ())))
             events = await parts.history.read(session)
             last = events[-1].seq if events else 0
             log = SessionLog(session, parts.history, parts.bus, parts.clock, last, 0)

@@ -27,6 +27,10 @@ class ArgumentCheck:
 
         A schema that is broken itself, or points at something outside it, cannot judge: the server will.
         """
+        try:
+            json.dumps(thaw(arguments), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return "The arguments hold half a character (a lone surrogate), which JSON cannot carry; nothing was sent."
         validator = await self._validator(spec)
         if validator is None:
             return None

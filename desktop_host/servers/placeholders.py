@@ -11,7 +11,7 @@ from typing import Any
 from desktop_host.core.admin import SecretStore
 from desktop_host.core.auth import SECRET_FIELDS, Auth
 from desktop_host.core.errors import UserFault
-from desktop_host.core.servers import Launch, Stdio
+from desktop_host.core.servers import Launch, ServerConfig, Stdio
 from desktop_host.core.values import FrozenDict
 
 SHORTEST_SECRET = 4
@@ -177,3 +177,14 @@ def _closing(text: str, at: int) -> int:
 def _fault(reason: str, variable: str, where: str, message: str) -> UserFault:
     place = f" (needed by {where})" if where else ""
     return UserFault("bad_config", message + place, reason=reason, variable=variable, where=where)
+
+
+def own_secrets(config: ServerConfig) -> tuple[str, ...]:
+    """The vault's names that were made for this server alone: `${keyring:<its name>/…}`."""
+    launch = config.launch
+    if isinstance(launch, Stdio):
+        values = [*launch.args, *launch.env.values()]
+    else:
+        values = [launch.url, *launch.headers.values()]
+    found = re.findall(r"\$\{keyring:([^}]+)\}", "\n".join(str(v) for v in values))
+    return tuple(n for n in dict.fromkeys(found) if n.startswith(f"{config.name}/"))

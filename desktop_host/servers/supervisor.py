@@ -32,6 +32,7 @@ from desktop_host.servers.clashes import settled
 from desktop_host.servers.desk import Desk
 from desktop_host.servers.keeper import GIVEN_UP
 from desktop_host.servers.patience import Patience
+from desktop_host.servers.placeholders import own_secrets
 from desktop_host.servers.pool import Pool
 from desktop_host.servers.served_skills import ServedSkills
 from desktop_host.servers.signing import Signing
@@ -123,8 +124,11 @@ class Servers(ByHand, Signing):
         await self._changed(old, config)
 
     async def remove(self, name: str) -> None:
-        signed = self._pool.wiring(self._book.get(name)).sign_in
+        config = self._book.get(name)
+        signed = self._pool.wiring(config).sign_in
         await self._book.remove(name)
+        for secret in own_secrets(config):
+            await self._secrets.delete(secret)
         self._held.discard(name)
         await self._close_eyes(name)
         await self._pool.forget(name)

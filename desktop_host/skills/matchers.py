@@ -41,11 +41,16 @@ class Embedder(Protocol):
         ...
 
 
+ONE_WORD = 0.4
+"""What a likeness by a single word counts for."""
+
+
 class LexicalMatcher:
     """How much of what the sentence says the skill says too: by words (BM25 weights) and by character n-grams.
 
     The score is the share of the sentence's information that is found, so a sentence about something else scores
-    low however few skills there are.
+    low however few skills there are. In a sentence of one or two words that say something, a single one in common
+    is a hint, no more: it wakes no skill by itself.
     """
 
     name = "lexical"
@@ -60,8 +65,11 @@ class LexicalMatcher:
         if key not in self._index:
             self._index = {key: (_Field([terms(t) for t in key]), _Field([grams(t) for t in key]))}
         words, chars = self._index[key]
-        by_word, by_gram = words.shares(terms(query)), chars.shares(grams(query))
-        return [0.65 * w + 0.35 * g for w, g in zip(by_word, by_gram, strict=True)]
+        said = terms(query)
+        by_word, by_gram = words.shares(said), chars.shares(grams(query))
+        short = len(set(said)) <= 2
+        weak = [ONE_WORD if short and n < 2 else 1.0 for n in words.in_common(said)]
+        return [(0.65 * w + 0.35 * g) * x for w, g, x in zip(by_word, by_gram, weak, strict=True)]
 
 
 class _Field:
@@ -72,6 +80,11 @@ class _Field:
         self._sizes = [sum(b.values()) for b in self._bags]
         self._mean = sum(self._sizes) / len(self._sizes) if self._sizes else 1.0
         self._df: Counter[str] = Counter(t for bag in self._bags for t in bag)
+
+    def in_common(self, query: list[str]) -> list[int]:
+        """How many different terms of the query each document holds."""
+        wanted = set(query)
+        return [len(wanted & bag.keys()) for bag in self._bags]
 
     def _idf(self, term: str) -> float:
         n, df = max(len(self._bags), 20), self._df.get(term, 0)

@@ -32,6 +32,9 @@ _log = logging.getLogger(__name__)
 Aliases = Callable[[], frozenset[str]]
 """The aliases of the servers that are configured and switched on."""
 
+MATCHED_CHARS = 4000
+"""What of a message is compared with the skills: its beginning and its end."""
+
 
 class SkillChoices:
     """Chooses, pins and lists skills for sessions."""
@@ -58,6 +61,9 @@ class SkillChoices:
         Raises:
             UserFault: `not_found`, a skill of `wanted` is not there.
         """
+        if len(text) > MATCHED_CHARS:
+            half = MATCHED_CHARS // 2
+            text = f"{text[:half]}\n{text[-half:]}"
         await self.library.ready()
         memory = await self.pins.of(session)
         memory.active = ()

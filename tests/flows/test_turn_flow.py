@@ -143,6 +143,23 @@ async def test_the_person_is_asked_and_allows_for_the_chat(rig):
     assert not await r.host.answer(ask.ask_id, Refuse())
 
 
+async def test_what_a_command_line_allowed_holds_for_its_own_run_and_what_it_denied_stays(rig):
+    world = World()
+    r = rig([[call("t.a", "c1")], ["ok"]], world=world, permission="ask", headless=HeadlessPolicy())
+    r.tools.add("t.a", "A")
+    rules = (Rule(Effect.ALLOW, "t.*", origin="command-line"), Rule(Effect.DENY, "u.*", origin="command-line"))
+    session = await r.session(rules=rules)
+    await r.say(session)
+    assert r.of(ToolSettled)[0].outcome is Outcome.OK
+    await r.host.close()
+    again = rig([["x"], ["x"], [call("t.a", "c2")], ["ok"]], world=world, permission="ask", headless=HeadlessPolicy())
+    again.tools.add("t.a", "A")
+    result = await again.say(session)
+    assert result.undecided
+    assert again.of(ToolSettled)[0].outcome is Outcome.DENIED
+    assert (await again.history.options(session)).rules == rules[1:]
+
+
 async def test_a_grant_for_the_server_settles_its_other_waiting_calls(rig):
     r = rig([[call("t.a", "c1"), call("t.b", "c2"), call("u.c", "c3")], ["done"]], permission="ask")
     for name in ("t.a", "t.b", "u.c"):

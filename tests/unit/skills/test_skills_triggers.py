@@ -189,3 +189,14 @@ def test_the_semantic_matcher_finds_what_words_do_not():
     matcher = SemanticMatcher(SentenceEncoder(), SEMANTIC)
     bare = evaluate(matcher, False)
     assert bare["recall"] >= 0.6 and bare["precision"] >= 0.95 and bare["false"] == 0 and bare["offered"] >= 0.85
+
+
+@pytest.mark.parametrize("text", ["go on", "What is in my notes?", "plan", "ok, write it"])
+def test_one_word_in_common_wakes_no_bundled_skill(text):
+    from desktop_host.core.places import shipped
+    from desktop_host.skills.matchers import LexicalMatcher
+
+    matcher = LexicalMatcher()
+    texts = [p.read_text("utf-8") for p in sorted(shipped("skills").rglob("SKILL.md"))]
+    assert texts
+    assert max(matcher.scores(text, texts)) < matcher.thresholds.auto
