@@ -96,9 +96,11 @@ async def _hosted(ns: Namespace, out: Output, opener: Opener, gateway: ServeGate
     """Open the host and do the verb on it."""
     task = asyncio.current_task()
     assert task is not None
+    opened = False
     with On(ENDING, task.cancel):
         try:
             async with opener(host_spec(ns)) as host:
+                opened = True
                 if ns.lang is None:
                     i18n.install(host.settings.current().general.language)
                 if ns.log_level is not None:
@@ -106,6 +108,12 @@ async def _hosted(ns: Namespace, out: Output, opener: Opener, gateway: ServeGate
                 return await _logged(verb_of(ns)(Run(ns, host, out, gateway=gateway)))
         except asyncio.CancelledError:
             return INTERRUPTED
+        except HostError as error:
+            if ns.verb != "doctor" or opened:
+                raise
+            from desktop_host.cli.settings import not_opened
+
+            return not_opened(out, error)
 
 
 async def _logged(work: Awaitable[int]) -> int:

@@ -7,8 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from desktop_host.cli.context import Run, Verb
+from desktop_host.cli.output import Output, error_object
 from desktop_host.core import settings as core
-from desktop_host.i18n import Translator, current, tr
+from desktop_host.core.errors import HostError
+from desktop_host.i18n import Translator, current, error_text, tr
 
 
 def _shown(value: Any) -> str:
@@ -79,6 +81,15 @@ async def _doctor(run: Run) -> int:
             text.rstrip(": "),
         )  # fmt: skip
     return 0 if well else 1
+
+
+def not_opened(out: Output, error: HostError) -> int:
+    """What `doctor` says where the profile cannot be opened at all: that is the finding."""
+    what, remedy = error_text(error)
+    plain = error_object(error)
+    row = {"check": "profile", "ok": False, "detail": plain["message"], "remedy": plain["remedy"] or None}
+    out.item(row, f"✗ {what}\n  {remedy}".rstrip())
+    return 1
 
 
 VERBS: dict[tuple[str, str | None], Verb] = {
