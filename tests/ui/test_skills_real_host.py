@@ -159,5 +159,9 @@ def test_a_chat_keeps_its_version_of_a_skill_and_says_why_it_woke(window: Window
     window.until(lambda: [p.pin.name for p in chat.skills.model.older] == ["meeting-notes"])
     chat.skills.model.use_newest("meeting-notes")
     window.until(lambda: chat.skills.model.older == ())
-    notices = [r for r in chat.view.rows.values() if isinstance(r, NoticeLine)]
-    assert any("now uses meeting-notes" in r.accessibleName() for r in notices)
+
+    def told() -> bool:
+        notices = [r for r in chat.view.rows.values() if isinstance(r, NoticeLine)]
+        return any("now uses meeting-notes" in r.accessibleName() for r in notices)
+
+    window.until(told)
