@@ -61,7 +61,7 @@ class Bridge(QObject):
         self._held: list[Stamped] = []
         self._pending: set[Future[Any]] = set()
         self._failure: HostError | None = None
-        self._closing = False
+        self._over = self._closing = False
         self._opened: asyncio.Future[Host] | None = None
         self._main: asyncio.Task[None] | None = None
         self._stop: asyncio.Event | None = None
@@ -92,7 +92,7 @@ class Bridge(QObject):
     def call(self, make: Callable[[Host], Awaitable[T]]) -> Future[T]:
         """Run `make(host)` on the host's loop, once the host is open; cancelling the future cancels the call.
 
-        It fails with the call's own error or that of the opening, and is cancelled where the bridge closes first.
+        It fails with its own error or that of the opening, and is cancelled where the bridge closes first.
         """
         loop, opened = self._loop, self._opened
         future: Future[T] = Future()
@@ -104,6 +104,8 @@ class Bridge(QObject):
             return await make(await asyncio.shield(opened))
 
         def begin() -> None:
+            if self._over:
+                return self._give_up(future)  # a task made now would never run
             task = loop.create_task(run())
             task.add_done_callback(lambda _t: copy_outcome(task, future))
             future.add_done_callback(lambda f: self._on_loop(task.cancel) if f.cancelled() else None)
@@ -239,6 +241,7 @@ class Bridge(QObject):
         self._stop, self._room = asyncio.Event(), asyncio.Event()
         self._main = asyncio.current_task()
         if self._closing:
+            self._over = True
             return
         try:
             async with self._opener(self._spec) as host:
@@ -258,6 +261,8 @@ class Bridge(QObject):
                 self._opened.set_exception(named(cause))
                 self._opened.exception()
             raise
+        finally:
+            self._over = True
 
     async def _pump(self, host: Host) -> None:
         assert self._room is not None
@@ -293,7 +298,3 @@ class Bridge(QObject):
             self._stop.set()
         if self._main is not None and self._opened is not None and not self._opened.done():
             self._main.cancel()
-
-
-def _run(act: Callable[[], None]) -> None:
-    act()
