@@ -72,7 +72,7 @@ class Bridge(QObject):
         self._timer.timeout.connect(self._flush)
         queued = Qt.ConnectionType.QueuedConnection
         self._arrived.connect(self._on_arrived, queued)
-        self._deliver.connect(_run, queued)
+        self._deliver.connect(lambda act: act(), queued)
         self._ended.connect(self._on_ended, queued)
 
     @property
