@@ -84,7 +84,7 @@ class Bridge(QObject):
         """Open the host in the worker thread; `ready` or `failed` follows."""
         if self._thread is not None or self._closing:
             return
-        self._loop = asyncio.new_event_loop()
+        self._loop, self._over = asyncio.new_event_loop(), False
         self._opened = self._loop.create_future()
         self._thread = threading.Thread(target=self._work, name="host", daemon=True)
         self._thread.start()
