@@ -1,6 +1,6 @@
 """The supervisor with servers that people really use (npm and PyPI).
 
-npm's are looked for in the folder of `DESKTOP_HOST_TEST_NODE_BIN`, then in PATH. Missing ones skip; in CI they fail.
+They are looked for in the folders of `DESKTOP_HOST_TEST_NODE_BIN` and `DESKTOP_HOST_TEST_PYTHON_BIN`, then in PATH. Missing ones skip; in CI they fail.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ LIMITS = Timeouts(connect_s=60, call_s=30, call_max_s=90)
 
 def program(name: str) -> str:
     """The path of a server's program; skips, or in CI fails, without it."""
-    places = [os.environ.get("DESKTOP_HOST_TEST_NODE_BIN", ""), str(Path(sys.executable).parent), os.environ["PATH"]]
+    installed = [os.environ.get(f"DESKTOP_HOST_TEST_{kind}_BIN", "") for kind in ("NODE", "PYTHON")]
+    places = [*installed, str(Path(sys.executable).parent), os.environ["PATH"]]
     found = shutil.which(name, path=os.pathsep.join(p for p in places if p))
     if found is None:
-        told = f"{name} is not installed; npm's servers are found by DESKTOP_HOST_TEST_NODE_BIN or PATH"
+        told = f"{name} is not installed: DESKTOP_HOST_TEST_NODE_BIN or _PYTHON_BIN names its folder, or PATH has it"
         if os.environ.get("CI"):
             pytest.fail(told)
         pytest.skip(told)
