@@ -1,6 +1,7 @@
 """The supervisor with servers that people really use (npm and PyPI).
 
-They are looked for in the folders of `DESKTOP_HOST_TEST_NODE_BIN` and `DESKTOP_HOST_TEST_PYTHON_BIN`, then in PATH. Missing ones skip; in CI they fail.
+They are looked for in the folders of `DESKTOP_HOST_TEST_NODE_BIN` and `DESKTOP_HOST_TEST_PYTHON_BIN`, then in PATH.
+Missing ones skip; in CI they fail.
 """
 
 from __future__ import annotations
