@@ -14,9 +14,10 @@ from desktop_host import i18n
 from desktop_host.cli.arguments import parse
 from desktop_host.cli.context import INTERRUPTED, Run, ServeGateway, Verb
 from desktop_host.cli.output import Output, silence, utf8
-from desktop_host.cli.profiles import ProfilesPort, profiles_verb
+from desktop_host.cli.profiles import profiles_verb
 from desktop_host.cli.signals import ENDING, On
 from desktop_host.core.errors import HostError
+from desktop_host.core.profiles import ProfilesPort
 from desktop_host.engine.host import HeadlessPolicy, HostSpec, Opener
 
 _log = logging.getLogger(__name__)

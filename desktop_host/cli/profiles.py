@@ -7,60 +7,12 @@ import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from desktop_host.cli.output import Output
 from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.profiles import ProfilesPort
 from desktop_host.i18n import tr
-
-
-class ProfilesPort(Protocol):
-    """Where profiles are kept. Blocking; called off the loop."""
-
-    def names(self) -> tuple[str, ...]:
-        """The profiles there are, sorted."""
-        ...
-
-    def create(self, name: str) -> None:
-        """Make a profile.
-
-        Raises:
-            UserFault: `usage`, a bad name or one that is taken.
-        """
-        ...
-
-    def clone(self, name: str, new: str) -> None:
-        """Copy all of a profile but its secrets.
-
-        Raises:
-            UserFault: `not_found`; `usage`, the new name is bad or taken.
-        """
-        ...
-
-    def export(self, name: str, target: Path) -> Path:
-        """Write a profile, without its secrets, to a zip file.
-
-        Raises:
-            UserFault: `not_found`.
-        """
-        ...
-
-    def take_in(self, source: Path, name: str | None = None) -> str:
-        """Make a profile of a zip file; returns its name.
-
-        Raises:
-            UserFault: `not_found`, `bad_archive`; `usage`, the name is bad or taken.
-        """
-        ...
-
-    def delete(self, name: str) -> None:
-        """Delete a profile with all it holds.
-
-        Raises:
-            UserFault: `not_found`; `session_busy`, a host has it open.
-        """
-        ...
-
 
 ProfilesVerb: TypeAlias = Callable[[Namespace, Output, ProfilesPort], Awaitable[int]]
 

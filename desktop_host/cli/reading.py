@@ -111,7 +111,7 @@ class Typist:
         """The next line; None at the end of input."""
         if self._reading is None:
             with contextlib.suppress(ImportError):
-                import readline  # noqa: F401
+                import readline  # noqa: F401  # its import alone gives `input` editing and history
             self._reading = asyncio.create_task(_in_daemon(lambda: input(prompt)))
         else:
             print(prompt, end="", flush=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
 
 from desktop_host.core.exchange import Progress, ToolOutcome
@@ -160,7 +160,7 @@ class ServerAdmin(Protocol):
     async def read_resource(self, name: str, uri: str) -> ToolOutcome: ...
     async def prompts(self, name: str) -> tuple[PromptSpec, ...]: ...
     async def get_prompt(self, name: str, prompt: str, arguments: FrozenDict) -> tuple[Message, ...]: ...
-    def watch(self, name: str, uri: str) -> AsyncIterator[str]:
+    def watch(self, name: str, uri: str) -> AsyncGenerator[str, None]:
         """Subscribe to a resource; yields its URI at each update."""
         ...
 

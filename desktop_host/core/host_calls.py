@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,7 +86,7 @@ class HostCalls(Protocol):
         """A filled prompt; raises as `read`."""
         ...
 
-    def watch(self, caller: Caller, server: str, uri: str) -> AsyncIterator[str]:
+    def watch(self, caller: Caller, server: str, uri: str) -> AsyncGenerator[str, None]:
         """Yields the resource's URI at each update; raises as `read`."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, Protocol
 
 from desktop_host.core.events import Event, Stamped
@@ -27,7 +27,7 @@ from desktop_host.core.values import FrozenDict
 class ChatModel(Protocol):
     """A model. One method, so that routers, retries, meters and caches nest."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer one request; ends with exactly one `Completed`.
 
         Raises:

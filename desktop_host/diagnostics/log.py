@@ -41,7 +41,7 @@ class _PrivateFile(logging.handlers.RotatingFileHandler):
 
     failed = False
 
-    def _open(self) -> IO[Any]:  # type: ignore[override]
+    def _open(self) -> IO[Any]:  # type: ignore[override]  # typeshed wants TextIOWrapper; any text file serves
         return open(
             self.baseFilename, self.mode, encoding="utf-8", errors="backslashreplace",
             opener=lambda path, flags: os.open(path, flags, 0o600),

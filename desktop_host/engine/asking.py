@@ -151,7 +151,7 @@ class Asking:
         context.live = (self.text, self._thinking)
         self._asked = grant.ref
         done: Completed | None = None
-        async with aclosing(model.stream(grant.request)) as stream:  # type: ignore[type-var]
+        async with aclosing(model.stream(grant.request)) as stream:
             async for event in stream:
                 match event:
                     case TextDelta(text=text):
@@ -244,7 +244,7 @@ async def answered(model: ChatModel, request: ModelRequest) -> Completed:
         ModelFault: the request failed or the stream was cut.
     """
     done: Completed | None = None
-    async with aclosing(model.stream(request)) as stream:  # type: ignore[type-var]
+    async with aclosing(model.stream(request)) as stream:
         async for event in stream:
             if isinstance(event, Completed):
                 done = event

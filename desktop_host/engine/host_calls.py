@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
@@ -140,7 +140,7 @@ class OutsideCalls:
         self._known(caller, server)
         return await self._servers.get_prompt(server, name, arguments)
 
-    def watch(self, caller: Caller, server: str, uri: str) -> AsyncIterator[str]:
+    def watch(self, caller: Caller, server: str, uri: str) -> AsyncGenerator[str, None]:
         self._known(caller, server)
         return self._servers.watch(server, uri)
 

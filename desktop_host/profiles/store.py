@@ -36,7 +36,7 @@ class ProfileFolder:
     uuid: str
     """Names the profile's secrets; another one for each profile ever made."""
     path: Path
-    _hold: weakref.finalize | None = field(default=None, repr=False)  # type: ignore[type-arg]
+    _hold: weakref.finalize[..., ProfileFolder] | None = field(default=None, repr=False)
 
     def close(self) -> None:
         """Let go, sooner than by the end of the object."""

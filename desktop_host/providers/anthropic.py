@@ -7,7 +7,7 @@ system text carries one cache mark and the body another, so that the prefix stay
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Any
 
 from desktop_host.core.messages import ContentBlock, Message, Role, StopReason, Text, ToolCall, ToolResult
@@ -124,7 +124,7 @@ class AnthropicModel(WireModel):
 
     async def read(
         self, events: AsyncIterator[Any], request: ModelRequest, tools: WireTools
-    ) -> AsyncIterator[ModelEvent]:
+    ) -> AsyncGenerator[ModelEvent, None]:
         turn = Turn()
         async for event in events:
             kind = event.get("type") if isinstance(event, dict) else None

@@ -10,7 +10,8 @@ import hashlib
 import logging
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 
 from desktop_host.core.budgets import Answers, CachedAnswer
@@ -21,7 +22,6 @@ from desktop_host.core.models import Completed, ModelEvent, ModelRequest, Purpos
 from desktop_host.core.ports import ChatModel, Clock
 from desktop_host.core.settings_costs import Cache
 from desktop_host.core.values import canonical, freeze, thaw
-from desktop_host.providers.retry import streaming
 
 _log = logging.getLogger(__name__)
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[a-z'\u00c0-\u024f]+|[\u0370-\u1fff]+|[\u3040-\u9fff\uac00-\ud7af]")
@@ -50,11 +50,11 @@ class Cached:
         self._settings = settings
         self._clock = clock
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer one request; a kept answer comes as one piece, with `cached` set."""
         settings = self._settings()
         if settings.answers == "off" or request.purpose is not Purpose.CHAT or not is_tool_free(request.messages):
-            async with streaming(self._model, request) as events:
+            async with aclosing(self._model.stream(request)) as events:
                 async for event in events:
                     yield event
             return
@@ -65,7 +65,7 @@ class Cached:
             yield TextDelta(message.text)
             yield Completed(message, Usage(cost_usd=0.0), StopReason.END, found.model, cached=True)
             return
-        async with streaming(self._model, request) as events:
+        async with aclosing(self._model.stream(request)) as events:
             async for event in events:
                 if isinstance(event, Completed):
                     await self._keep(key, request, event)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from desktop_host.providers.listing import Row
 from desktop_host.providers.pricing import Priced
 from desktop_host.providers.quotes import Quotes
 from desktop_host.providers.refs import ANTHROPIC_URL, OPENAI_URL, Local, Remote, Script, parse, remote
-from desktop_host.providers.retry import Retrying, streaming
+from desktop_host.providers.retry import Retrying
 from desktop_host.providers.route_facts import RouteFacts
 from desktop_host.providers.router import Past, Routed
 
@@ -126,7 +127,7 @@ class Models:
         named = parse(ref)
         model = await self._adapter(named) if isinstance(named, Remote) else await self._own(named)
         request = ModelRequest((user("Answer with OK."),), max_tokens=CHECK_TOKENS, purpose=Purpose.CLASSIFICATION)
-        async with streaming(model, request) as events:
+        async with aclosing(model.stream(request)) as events:
             async for _event in events:
                 pass
 

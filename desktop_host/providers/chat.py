@@ -5,7 +5,7 @@ OpenAI's own models are not reached this way: they refuse tools with reasoning o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -94,7 +94,7 @@ class ChatCompletionsModel(WireModel):
 
     async def read(
         self, events: AsyncIterator[Any], request: ModelRequest, tools: WireTools
-    ) -> AsyncIterator[ModelEvent]:
+    ) -> AsyncGenerator[ModelEvent, None]:
         turn = Turn(tools)
         async for chunk in events:
             if chunk is None:

@@ -13,7 +13,7 @@ import json
 import logging
 import os
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +53,7 @@ def vendor_of(base_url: str) -> str | None:
 class Reply:
     """An answer on its way: events, or a whole JSON body where the server ignored `stream`."""
 
-    events: AsyncIterator[tuple[str, str]]
+    events: AsyncGenerator[tuple[str, str], None]
     whole: Any = None
     request_id: str | None = None
     declared: bool = True
@@ -243,6 +243,6 @@ class Connection:
         return headers
 
 
-async def _nothing() -> AsyncIterator[tuple[str, str]]:
+async def _nothing() -> AsyncGenerator[tuple[str, str], None]:
     return
     yield

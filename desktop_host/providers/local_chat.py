@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -111,7 +111,7 @@ class LocalChatModel:
         """Decoding speed of the last reply."""
         self._told_slow = False
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer one request.
 
         Raises:
@@ -199,7 +199,7 @@ class LocalChatModel:
             body["stop"] = list(request.stop)
         return body
 
-    async def _pieces(self, endpoint: Endpoint, body: dict[str, Any], meter: _Meter) -> AsyncIterator[str]:
+    async def _pieces(self, endpoint: Endpoint, body: dict[str, Any], meter: _Meter) -> AsyncGenerator[str, None]:
         """The content as it streams. Leaving it closes the connection, on which the server stops working."""
         import httpx2
 

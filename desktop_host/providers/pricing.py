@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -13,7 +14,6 @@ from desktop_host.core.models import Completed, ModelEvent, ModelRequest, Usage
 from desktop_host.core.ports import ChatModel
 from desktop_host.core.settings_costs import Price
 from desktop_host.providers.clients import is_loopback, vendor_of
-from desktop_host.providers.retry import streaming
 
 
 def cost_of(model: str, usage: Usage, base_url: str, own: tuple[Price, ...] = ()) -> float | None:
@@ -84,9 +84,9 @@ class Priced:
         self._base_url = base_url
         self._own = own
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer one request."""
-        async with streaming(self._model, request) as events:
+        async with aclosing(self._model.stream(request)) as events:
             async for event in events:
                 if isinstance(event, Completed) and event.usage.cost_usd is None:
                     cost = await self._cost(event)

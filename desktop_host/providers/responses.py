@@ -6,7 +6,7 @@ content, or neither; what stood with a dropped one loses its id, by which the ve
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from desktop_host.core.messages import ContentBlock, Message, Role, StopReason, Text, Thinking, ToolCall, ToolResult
@@ -91,7 +91,7 @@ class ResponsesModel(WireModel):
 
     async def read(
         self, events: AsyncIterator[Any], request: ModelRequest, tools: WireTools
-    ) -> AsyncIterator[ModelEvent]:
+    ) -> AsyncGenerator[ModelEvent, None]:
         turn = Turn(request.stop)
         async for event in events:
             if not isinstance(event, dict):

@@ -24,7 +24,7 @@ from desktop_host.core.messages import (
     Text,
     ToolResult,
 )
-from desktop_host.core.values import Json
+from desktop_host.core.values import FrozenDict, Json
 
 MAX_IMAGE_BYTES = 5_000_000
 """Largest image that every vendor takes."""
@@ -141,7 +141,7 @@ def without_base64(value: Json) -> Json:
     if isinstance(value, str) and len(value) > _BASE64_RUN and _looks_base64(value):
         return f"[{size_of(value)} bytes of binary data, not sent]"
     if isinstance(value, dict):
-        return {k: without_base64(v) for k, v in value.items()}  # type: ignore[return-value]
+        return FrozenDict({k: without_base64(v) for k, v in value.items()})
     if isinstance(value, (tuple, list)):
         return tuple(without_base64(v) for v in value)
     return value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 
 from desktop_host.core.errors import ModelFault
 from desktop_host.core.models import (
@@ -27,18 +27,6 @@ def is_visible(event: ModelEvent) -> bool:
     return isinstance(event, (TextDelta, ThinkingDelta, ToolCallDelta))
 
 
-@asynccontextmanager
-async def streaming(model: ChatModel, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-    """A model's stream that is closed when the block is left, whatever happens."""
-    events = model.stream(request)
-    try:
-        yield events
-    finally:
-        close = getattr(events, "aclose", None)
-        if close is not None:
-            await close()
-
-
 class Retrying:
     """A `ChatModel` that tries again what may pass by itself."""
 
@@ -54,7 +42,7 @@ class Retrying:
         self._clock = clock
         self._jitter = jitter
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer one request; `RetryWaiting` comes before each pause."""
         began = self._clock.monotonic()
         tried = 0
@@ -62,7 +50,7 @@ class Retrying:
             tried += 1
             visible = False
             try:
-                async with streaming(self._model, request) as events:
+                async with aclosing(self._model.stream(request)) as events:
                     async for event in events:
                         visible = visible or is_visible(event)
                         yield event

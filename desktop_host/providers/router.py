@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from desktop_host.core.errors import HostError, ModelFault
@@ -12,7 +13,7 @@ from desktop_host.core.models import ModelEvent, ModelRequest, ModelSwitched
 from desktop_host.core.ports import ChatModel, Clock
 from desktop_host.core.routes import Considered, Facts, Health, Needs, Route, consider
 from desktop_host.core.tokens import of_request
-from desktop_host.providers.retry import is_visible, streaming
+from desktop_host.providers.retry import is_visible
 
 STAYS = frozenset({"content_filter", "bad_history", "thinking_binding"})
 """Faults of the conversation, not of the model: another model is not asked behind the person's back."""
@@ -79,7 +80,7 @@ class Routed:
         self._past = past
         self._clock = clock
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer one request; `ModelSwitched` tells when another model than the last time answers.
 
         Raises:
@@ -97,7 +98,7 @@ class Routed:
                 yield ModelSwitched(before, one.model, why)
             visible = False
             try:
-                async with streaming(await self._open(one.model), request) as events:
+                async with aclosing((await self._open(one.model)).stream(request)) as events:
                     async for event in events:
                         visible = visible or is_visible(event)
                         yield event

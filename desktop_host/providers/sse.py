@@ -7,7 +7,7 @@ event without its blank line is still delivered: some compatible servers end tha
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from desktop_host.core.errors import ModelFault
 
@@ -15,7 +15,7 @@ MAX_EVENT_BYTES = 64 * 1024 * 1024
 """A line longer than this is no model's answer; it would only fill the memory."""
 
 
-async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, str]]:
+async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[str, str], None]:
     """Yield the events of a stream as they are complete; `event` is empty where it was not named.
 
     Raises:

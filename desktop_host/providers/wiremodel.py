@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -89,7 +89,9 @@ class WireModel(ABC):
         """The history as a JSON array."""
 
     @abstractmethod
-    def read(self, events: AsyncIterator[Any], request: ModelRequest, tools: WireTools) -> AsyncIterator[ModelEvent]:
+    def read(
+        self, events: AsyncIterator[Any], request: ModelRequest, tools: WireTools
+    ) -> AsyncGenerator[ModelEvent, None]:
         """Decoded events of the vendor to ours; ends with `Completed` or raises."""
 
     @abstractmethod
@@ -109,7 +111,7 @@ class WireModel(ABC):
         """How many tools may be sent."""
         return self.quirks.tool_limit
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer one request; see `ChatModel`."""
         draft = Draft(
             strip_thinking=request.conversation in self._stripped,
@@ -122,7 +124,7 @@ class WireModel(ABC):
                     yield said
             visible = False
             try:
-                async with aclosing(self._attempt(request, tools, draft)) as events:  # type: ignore[type-var]
+                async with aclosing(self._attempt(request, tools, draft)) as events:
                     async for event in events:
                         visible = visible or isinstance(event, (TextDelta, ThinkingDelta, ToolCallDelta))
                         yield event
@@ -175,18 +177,18 @@ class WireModel(ABC):
             text += f',"tools":{tools.text}'
         return f'{text},"{self.history_key}":{self.history(request, tools, draft)}}}'.encode("utf-8", "replace")
 
-    async def _attempt(self, request: ModelRequest, tools: WireTools, draft: Draft) -> AsyncIterator[ModelEvent]:
+    async def _attempt(self, request: ModelRequest, tools: WireTools, draft: Draft) -> AsyncGenerator[ModelEvent, None]:
         body = self.content(request, tools, draft)
         async with self.connection.post(self.path, body, self.model, self.headers(request)) as reply:
             ended = False
-            async with aclosing(self.read(self._decoded(reply), request, tools)) as events:  # type: ignore[type-var]
+            async with aclosing(self.read(self._decoded(reply), request, tools)) as events:
                 async for event in events:
                     ended = isinstance(event, Completed)
                     yield event
             if not ended:
                 raise truncated(self.where, visible=False)
 
-    async def _decoded(self, reply: Reply) -> AsyncIterator[Any]:
+    async def _decoded(self, reply: Reply) -> AsyncGenerator[Any, None]:
         """Each event's JSON. Transport failures and errors within the stream become faults."""
         if reply.whole is not None:
             whole = reply.whole
@@ -197,7 +199,7 @@ class WireModel(ABC):
             return
         nothing = True
         try:
-            async with aclosing(reply.events) as stream:  # type: ignore[type-var]
+            async with aclosing(reply.events) as stream:
                 async for name, data in stream:
                     if name == "ping" or not data.strip():
                         continue

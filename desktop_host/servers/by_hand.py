@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +80,7 @@ class ByHand(ABC):
         open_ = [k.connection for k in self._pool.of_server(name) if k.connection is not None]
         await asyncio.gather(*(c.log_level_changed() for c in open_))
 
-    def watch(self, name: str, uri: str) -> AsyncIterator[str]:
+    def watch(self, name: str, uri: str) -> AsyncGenerator[str, None]:
         return self._desk.watch(self._book.get(name), uri)
 
     async def subscribe(self, name: str, uri: str, on: bool = True) -> None:
@@ -133,7 +133,7 @@ class ByHand(ABC):
 
     async def _look(self, config: ServerConfig, uri: str) -> None:
         try:
-            async with aclosing(self._desk.watch(config, uri)) as updates:  # type: ignore[type-var]
+            async with aclosing(self._desk.watch(config, uri)) as updates:
                 async for updated in updates:
                     self._pool.tell(config.name, (f"resource:{updated}",))
         except HostError as error:

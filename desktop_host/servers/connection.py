@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any
 
@@ -140,12 +140,12 @@ class Connection:
             except TimeoutError:
                 self._note("the server does not read; it was not told that the roots changed")
 
-    async def watch(self, uri: str) -> AsyncIterator[str]:
+    async def watch(self, uri: str) -> AsyncGenerator[str, None]:
         """Yield the URI at each update of a resource, until the connection or the server ends it."""
         follow = (
             follow_modern(self.client, uri) if self.modern else self.subscriptions.follow(self.client, uri, self.gone)
         )
-        async with contextlib.aclosing(follow) as updates:  # type: ignore[type-var]
+        async with contextlib.aclosing(follow) as updates:
             async for updated in updates:
                 yield updated
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from types import ModuleType
@@ -128,7 +128,7 @@ class Desk:
         listed = whole.get("messages")
         return tuple(translate.message(m) for m in listed) if isinstance(listed, list) else ()
 
-    async def watch(self, config: ServerConfig, uri: str) -> AsyncIterator[str]:
+    async def watch(self, config: ServerConfig, uri: str) -> AsyncGenerator[str, None]:
         """Yield the URI at each update. A connection that was lost is watched again; one update stands for the gap.
 
         Raises:
@@ -147,7 +147,7 @@ class Desk:
             if gap:
                 yield uri
             try:
-                async with aclosing(connection.watch(uri)) as updates:  # type: ignore[type-var]
+                async with aclosing(connection.watch(uri)) as updates:
                     async for updated in updates:
                         yield updated
             except MCPError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import mcp_types as T
@@ -117,7 +117,7 @@ class Desk:
             messages = await self._calls.prompt(self._caller, spec.server, spec.name, given)
         return T.GetPromptResult(description=spec.description, messages=wire.prompt_messages(messages, spec.server))
 
-    async def _watch(self, uri: str) -> AsyncIterator[str]:
+    async def _watch(self, uri: str) -> AsyncGenerator[str, None]:
         server, own = parted(uri)
         async for _updated in self._calls.watch(self._caller, server, own):
             yield uri

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 import mcp_types as T
 from mcp import Client, MCPError
@@ -103,7 +103,7 @@ class Subscriptions:
                         queue.get_nowait()
                     queue.put_nowait(uri)
 
-    async def follow(self, client: Client, uri: str, gone: asyncio.Event) -> AsyncIterator[str]:
+    async def follow(self, client: Client, uri: str, gone: asyncio.Event) -> AsyncGenerator[str, None]:
         """Yield the URI of each update until the connection is gone.
 
         Raises:
@@ -142,7 +142,7 @@ class Subscriptions:
             return  # The server forgets us with the connection at the latest.
 
 
-async def follow_modern(client: Client, uri: str) -> AsyncIterator[str]:
+async def follow_modern(client: Client, uri: str) -> AsyncGenerator[str, None]:
     """Yield the URI of each update; returns when the stream has ended, however it did.
 
     Raises:

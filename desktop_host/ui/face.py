@@ -24,9 +24,9 @@ from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.window_state import WindowState
 
 if TYPE_CHECKING:
+    from desktop_host.core.profiles import ProfilesPort
     from desktop_host.engine.host import HostSpec, Opener
     from desktop_host.ui.bridge import Bridge
-    from desktop_host.ui.viewmodels.profiles import ProfilesPort
     from desktop_host.ui.widgets.profile_room import ProfileRoom
     from desktop_host.ui.widgets.workspace import Workspace
 

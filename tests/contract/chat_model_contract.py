@@ -85,7 +85,7 @@ async def results_lead_to_the_next_answer(stage: Stage) -> None:
 
 async def a_stream_can_be_left_in_the_middle(stage: Stage) -> None:
     async with stage(Say("A long answer that nobody waits for."), Say("Next.")) as model:
-        async with aclosing(model.stream(asked())) as events:  # type: ignore[type-var]
+        async with aclosing(model.stream(asked())) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
                     break

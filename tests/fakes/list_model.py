@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +43,7 @@ class ListModel:
     waiting: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while the model waits for an `asyncio.Event` of its list."""
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         self.requests.append(request)
         if request.step_index >= len(self.replies):
             raise ModelFault("script_exhausted", "no reply left")

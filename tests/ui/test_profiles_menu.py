@@ -62,6 +62,23 @@ def test_the_head_of_the_sidebar_switches_to_another_profile(rooms: tuple[Shell,
     shell.until(lambda: "work opens in a window of its own." in shell.window.toasts.texts())
 
 
+def test_the_folded_sidebar_switches_profiles_too(rooms: tuple[Shell, ProfileRoom, Seat]) -> None:
+    shell, room, seat = rooms
+    shell.window.commands.run("view.sidebar")
+    title = shell.window.sidebar.title
+    assert shell.window.sidebar.folded and title.isVisible()
+    assert title.text() == "" and not title.icon().isNull()
+    assert "Desktop Host" in title.accessibleName()
+    shell.until(lambda: title.geometry().right() < shell.window.sidebar.width() and title.width() > 24)
+    shell.qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
+    assert room.menu is not None
+    room.menu.actions()[1].trigger()
+    room.menu.close()
+    shell.until(lambda: seat.opened == ["work"])
+    shell.window.commands.run("view.sidebar")
+    assert title.text().startswith("Desktop Host")
+
+
 def test_a_profile_is_made_under_a_name_that_is_checked(rooms: tuple[Shell, ProfileRoom, Seat]) -> None:
     shell, room, seat = rooms
     shell.window.commands.run("go.profiles")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMenu
 
+from desktop_host.core.profiles import ProfilesPort
 from desktop_host.i18n import tr
-from desktop_host.ui.theme import icon, set_icon
-from desktop_host.ui.viewmodels.profiles import ProfileList, ProfilesPort
+from desktop_host.ui.theme import icon
+from desktop_host.ui.viewmodels.profiles import ProfileList
 from desktop_host.ui.widgets.profiles_page import ProfilesPage
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ class ProfileRoom(QObject):
 
     def _attach(self) -> None:
         sidebar = self._w.window.sidebar
-        set_icon(sidebar.title, "profile", "muted", 16)
         sidebar.profile_wanted.connect(self.open_menu)
 
     def _remember(self, _language: str) -> None:

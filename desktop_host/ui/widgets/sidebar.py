@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QPushButton,
     QSizePolicy,
@@ -79,15 +80,14 @@ class Sidebar(QFrame):
     # ---- parts
 
     def _head(self, title: str) -> QVBoxLayout:
+        self._title = title
         self.title = QPushButton(title)
-        set_role(self.title, "name")
         self.title.setToolTip(tr("profiles.switch"))
         self.title.setAccessibleName(tr("profiles.current", name=title))
         self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.title.clicked.connect(lambda _checked=False: self.profile_wanted.emit())
         self._fold = icon_button("sidebar", self._actions.hint("view.sidebar"))
         self._fold.clicked.connect(lambda _checked=False: self._actions.run("view.sidebar"))
-        self._wide.append(self.title)
         line = row(self.title, self._fold)
         line.setStretch(0, 1)
         line.setContentsMargins(Space.S, 0, 0, 0)
@@ -219,6 +219,13 @@ class Sidebar(QFrame):
         for widget in self._wide:
             widget.setVisible(not self.folded)
         self._head_line.setContentsMargins(0 if self.folded else Space.S, 0, 0, 0)
+        upright, level = QBoxLayout.Direction.TopToBottom, QBoxLayout.Direction.LeftToRight
+        self._head_line.setDirection(upright if self.folded else level)
+        self.title.setText("" if self.folded else self._title)
+        set_role(self.title, "nav-folded" if self.folded else "name")
+        set_icon(self.title, "profile", "text" if self.folded else "muted", 18 if self.folded else 16)
+        middle = Qt.AlignmentFlag.AlignHCenter if self.folded else Qt.AlignmentFlag(0)
+        self._head_line.setAlignment(self._fold, middle)
         self.new_chat.setText("" if self.folded else tr("command.chat.new"))
         set_icon(self.new_chat, "plus")
         set_role(self.new_chat, "nav-folded" if self.folded else "nav")
