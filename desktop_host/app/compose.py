@@ -25,6 +25,7 @@ from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
 from desktop_host.engine.host import Host, HostSpec
 from desktop_host.engine.inbox import Inbox
+from desktop_host.engine.outside import Askers
 from desktop_host.engine.parts import Parts
 from desktop_host.engine.results import ResultReader
 from desktop_host.engine.reviewer import HostReviewer
@@ -95,7 +96,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             async def emit(session: str | None, event: Event) -> None:
                 await sessions.emit(session, event)
 
-            inbox = Inbox(emit, spec.headless)
+            inbox, askers = Inbox(emit, spec.headless), Askers()
             spending = Spending(models, settings, clock, storage.purses)
             reviewer = HostReviewer(
                 inbox,
@@ -107,6 +108,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 settings=settings.current,
                 spending=spending,
                 keep=lambda alias, policy: _keep_sampling(servers, alias, policy),
+                askers=askers,
             )
             servers = Servers(
                 profile.path,
@@ -134,7 +136,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             bundles = Bundles(profile.path / "bundles", servers, secrets)
             parts = Parts(
                 storage.history, storage.ledger, models, tools, settings, inbox, gate, bus, clock, spending,
-                skills.source, tools, bundles,
+                skills.source, tools, bundles, askers,
             )  # fmt: skip
             sessions = Sessions(parts)
             health = Health(profile.path, settings, secrets, models, servers, storage)

@@ -6,11 +6,20 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.exchange import (
+    ElicitReply,
+    FormRequest,
+    Progress,
+    SamplingReply,
+    SamplingRequest,
+    ToolOutcome,
+    UrlRequest,
+)
 from desktop_host.core.messages import Message
+from desktop_host.core.server_ports import Completion
 from desktop_host.core.servers import PromptSpec, ResourceSpec
 from desktop_host.core.tools import ToolSpec
-from desktop_host.core.values import FrozenDict
+from desktop_host.core.values import EMPTY, FrozenDict, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,35 @@ class GatewaySpec:
     """Told the address once requests are taken."""
 
 
+class Asking(Protocol):
+    """The client that made a call, as far as it can be asked while that call runs."""
+
+    @property
+    def name(self) -> str:
+        """Of the client's connection: two calls with one name can be answered by each other's client."""
+        ...
+
+    def takes(self, request: SamplingRequest | FormRequest | UrlRequest) -> bool:
+        """Whether the client has declared that it can answer this."""
+        ...
+
+    async def sample(self, server: str, tool: str, request: SamplingRequest) -> SamplingReply:
+        """Let the client's model answer a server, which is named to it.
+
+        Raises:
+            UserFault: `permission`, the client refused or did not answer.
+        """
+        ...
+
+    async def elicit(self, server: str, tool: str, request: FormRequest | UrlRequest) -> ElicitReply:
+        """Let the client ask its person; what cannot be asked counts as cancelled."""
+        ...
+
+    def log(self, server: str, level: str, logger: str | None, data: Json) -> None:
+        """Hand on a line that the server logged during the call; returns at once."""
+        ...
+
+
 class HostCalls(Protocol):
     """The host, as the gateway sees it. Every call goes through the same gate, budgets and journal as a chat's."""
 
@@ -60,9 +98,17 @@ class HostCalls(Protocol):
         ...
 
     async def call(
-        self, caller: Caller, spec: ToolSpec, arguments: FrozenDict, progress: Callable[[Progress], None]
+        self,
+        caller: Caller,
+        spec: ToolSpec,
+        arguments: FrozenDict,
+        progress: Callable[[Progress], None],
+        client: Asking | None = None,
     ) -> ToolOutcome:
-        """Run one call. What is refused comes back as an outcome that says why; cancelling cancels on the wire."""
+        """Run one call. What is refused comes back as an outcome that says why; cancelling cancels on the wire.
+
+        What the server asks meanwhile goes to `client` where that can answer and this host's policy does not refuse.
+        """
         ...
 
     async def resources(self, caller: Caller) -> tuple[ResourceSpec, ...]:
@@ -84,6 +130,16 @@ class HostCalls(Protocol):
 
     async def prompt(self, caller: Caller, server: str, name: str, arguments: FrozenDict) -> tuple[Message, ...]:
         """A filled prompt; raises as `read`."""
+        ...
+
+    async def complete(
+        self, caller: Caller, server: str, ref: str, argument: str, value: str, context: FrozenDict = EMPTY
+    ) -> Completion:
+        """Proposals of the server for an argument of a prompt (`ref`: its name) or of a template (its URI).
+
+        Raises:
+            UserFault: `not_found`, a server that this caller cannot see.
+        """
         ...
 
     def watch(self, caller: Caller, server: str, uri: str) -> AsyncGenerator[str, None]:

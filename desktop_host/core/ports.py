@@ -21,7 +21,7 @@ from desktop_host.core.permissions import Rule, Verdict
 from desktop_host.core.sessions import SessionOptions, SessionRow
 from desktop_host.core.skills import SkillPin, SkillPlan
 from desktop_host.core.tools import ToolSpec
-from desktop_host.core.values import FrozenDict
+from desktop_host.core.values import FrozenDict, Json
 
 
 class ChatModel(Protocol):
@@ -91,6 +91,10 @@ class Reviewer(Protocol):
 
     def roots(self, session: str | None) -> tuple[str, ...]:
         """The folders a server may be told of, absolute paths."""
+        ...
+
+    def logged(self, origin: Origin, level: str, logger: str | None, data: Json) -> None:
+        """A line that a server logged while it ran a call; its own log has it already."""
         ...
 
 

@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from desktop_host.core.admin import ServerAdmin
 from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.events import (
     AssistantSaid,
@@ -22,14 +21,15 @@ from desktop_host.core.events import (
     UserSaid,
 )
 from desktop_host.core.exchange import Progress, ToolOutcome
-from desktop_host.core.host_calls import Caller
+from desktop_host.core.host_calls import Asking, Caller
 from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.messages import Message, Outcome, Role, Text, ToolCall
 from desktop_host.core.permissions import Effect, Rule
+from desktop_host.core.server_ports import Completion, ServerReach
 from desktop_host.core.servers import PromptSpec, ResourceSpec, ServerState
 from desktop_host.core.sessions import SessionOptions, TurnStatus, TurnStop
 from desktop_host.core.tools import ToolSpec
-from desktop_host.core.values import FrozenDict
+from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.engine.bus import Reader
 from desktop_host.engine.host import Host
 from desktop_host.engine.parts import Parts
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 class OutsideCalls:
     """The `HostCalls` of a host."""
 
-    def __init__(self, parts: Parts, sessions: Sessions, servers: ServerAdmin) -> None:
+    def __init__(self, parts: Parts, sessions: Sessions, servers: ServerReach) -> None:
         self._parts = parts
         self._sessions = sessions
         self._servers = servers
@@ -66,7 +66,12 @@ class OutsideCalls:
         return tuple(found)
 
     async def call(
-        self, caller: Caller, spec: ToolSpec, arguments: FrozenDict, progress: Callable[[Progress], None]
+        self,
+        caller: Caller,
+        spec: ToolSpec,
+        arguments: FrozenDict,
+        progress: Callable[[Progress], None],
+        client: Asking | None = None,
     ) -> ToolOutcome:
         session = await self._session(caller)
         self._used.add(session)
@@ -85,7 +90,8 @@ class OutsideCalls:
             limit = self._parts.settings.current().tools.parallel
             try:
                 async with self._running.setdefault(caller.name, asyncio.Semaphore(limit)):
-                    outcome = await self._parts.tools.call(session, call.id, spec, arguments, verdict, progress)
+                    with self._parts.askers.held(session, call.id, spec.server, spec.name, client):
+                        outcome = await self._parts.tools.call(session, call.id, spec, arguments, verdict, progress)
             except asyncio.CancelledError:
                 await asyncio.shield(self._keep(session, spec, call, decided.effect, ToolOutcome(Outcome.CANCELLED), 0))
                 raise
@@ -139,6 +145,12 @@ class OutsideCalls:
     async def prompt(self, caller: Caller, server: str, name: str, arguments: FrozenDict) -> tuple[Message, ...]:
         self._known(caller, server)
         return await self._servers.get_prompt(server, name, arguments)
+
+    async def complete(
+        self, caller: Caller, server: str, ref: str, argument: str, value: str, context: FrozenDict = EMPTY
+    ) -> Completion:
+        self._known(caller, server)
+        return await self._servers.complete(server, ref, argument, value, context)
 
     def watch(self, caller: Caller, server: str, uri: str) -> AsyncGenerator[str, None]:
         self._known(caller, server)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from desktop_host.core.admin import ModelAdmin, SettingsStore
 from desktop_host.core.ports import Clock, History, Ledger, SkillSource, ToolSource
@@ -10,6 +10,7 @@ from desktop_host.core.server_ports import BundleAdmin
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
 from desktop_host.engine.inbox import Inbox
+from desktop_host.engine.outside import Askers
 from desktop_host.engine.spending import Spending
 from desktop_host.engine.toolkit import Toolkit
 
@@ -31,3 +32,4 @@ class Parts:
     skills: SkillSource | None = None
     toolkit: Toolkit | None = None
     bundles: BundleAdmin | None = None
+    askers: Askers = field(default_factory=Askers)

@@ -23,6 +23,7 @@ from desktop_host.core.asks import (
     SamplingCost,
 )
 from desktop_host.core.errors import UserFault
+from desktop_host.core.events import Notice
 from desktop_host.core.exchange import ElicitReply, FormRequest, Origin, SamplingReply, SamplingRequest, UrlRequest
 from desktop_host.core.messages import Message, StopReason, Text, Thinking
 from desktop_host.core.models import ModelRequest, Purpose
@@ -31,10 +32,12 @@ from desktop_host.core.routes import ref_for
 from desktop_host.core.servers import SamplingPolicy
 from desktop_host.core.settings import Settings
 from desktop_host.core.tokens import of_request
+from desktop_host.core.values import EMPTY, FrozenDict, Json
 from desktop_host.engine.asking import answered, used
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.forms import completed
 from desktop_host.engine.inbox import Emit, Inbox
+from desktop_host.engine.outside import Asker, Askers
 from desktop_host.engine.rounds import Rounds
 from desktop_host.engine.spending import Need, Spending
 
@@ -72,8 +75,9 @@ class HostReviewer:
         settings: Callable[[], Settings],
         spending: Spending,
         keep: Callable[[str, SamplingPolicy], Awaitable[None]] | None = None,
+        askers: Askers | None = None,
     ) -> None:
-        """`keep` changes the policy of a server, where the person says "always"."""
+        """`keep` changes the policy of a server, where the person says "always"; `askers`: calls from outside."""
         self._inbox = inbox
         self._rounds = Rounds()
         self._models = models
@@ -84,6 +88,7 @@ class HostReviewer:
         self._settings = settings
         self._spending = spending
         self._keep = keep
+        self._askers = askers or Askers()
         self._spent: dict[str, _Spent] = {}
         self._running: set[str] = set()
         self._requests: dict[str, int] = {}
@@ -100,6 +105,13 @@ class HostReviewer:
         count = self._rounds.next(origin)
         if count is None:
             return ElicitReply("stop")
+        asker = self._askers.of(origin)
+        if asker is not None and asker.client.takes(request):
+            reply = await asker.client.elicit(origin.server, asker.tool, request)
+            await self._passed_on(origin, asker, "url" if isinstance(request, UrlRequest) else "elicitation")
+            if reply.action != "accept" or isinstance(request, UrlRequest):
+                return reply
+            return ElicitReply("accept", completed(reply.content or EMPTY, request.schema))
         who = (uuid.uuid4().hex, origin.session, origin.call_id, origin.server, request.message)
         if isinstance(request, UrlRequest):
             answer = await self._inbox.ask(OpenUrl(*who, request.url, round=count))
@@ -124,6 +136,11 @@ class HostReviewer:
         self._admit(origin.server, policy)
         wanted = request.max_tokens
         request = replace(request, max_tokens=min(wanted, policy.max_tokens))
+        asker = self._askers.of(origin)
+        if asker is not None and asker.client.takes(request):
+            passed = await asker.client.sample(origin.server, asker.tool, request)
+            await self._passed_on(origin, asker, "sampling")
+            return passed
         ref = await self._pick(origin, request)
         cost = await self._cost(origin, request, ref, policy, wanted)
         if policy.daily_usd and cost.spent_usd + (cost.estimate_usd or 0.0) > policy.daily_usd:
@@ -161,6 +178,17 @@ class HostReviewer:
                     raise UserFault("permission", "the person kept the reply back", reason="refused")
         finally:
             self._running.discard(origin.server)
+
+    def logged(self, origin: Origin, level: str, logger: str | None, data: Json) -> None:
+        """A line that a server logged during a call: a client outside that made the call gets it."""
+        asker = self._askers.of(origin)
+        if asker is not None:
+            asker.client.log(origin.server, level, logger, data)
+
+    async def _passed_on(self, origin: Origin, asker: Asker, kind: str) -> None:
+        if origin.session is not None:
+            told = {"server": origin.server, "tool": asker.tool, "kind": kind}
+            await self._emit(origin.session, Notice("passed_on", FrozenDict(told)))
 
     def _admit(self, server: str, policy: SamplingPolicy) -> None:
         if policy.mode == "off":

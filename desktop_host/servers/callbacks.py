@@ -100,6 +100,12 @@ class Callbacks:
         data: Any = params.data
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
         self._wiring.log.add("message", f"{params.logger}: {text}" if params.logger else text, params.level)
+        origin = self._floor.origin()
+        if origin is not None:
+            try:
+                self._wiring.reviewer.logged(origin, params.level, params.logger, freeze(data))
+            except Exception:
+                self._bug("logging")
 
     async def message(self, message: Any) -> None:
         """Changed lists, updated resources, lines that were no message."""

@@ -20,14 +20,15 @@ from mcp.server.stdio import stdio_server
 
 from desktop_host import __version__
 from desktop_host.core.errors import HostError, UserFault
-from desktop_host.core.exchange import Progress
 from desktop_host.core.host_calls import Caller, GatewaySpec, HostCalls
 from desktop_host.core.messages import EmbeddedResource
+from desktop_host.core.servers import PromptSpec
 from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import freeze
 from desktop_host.servers import gateway_wire as wire
+from desktop_host.servers.gateway_asking import Operation, Operations
 from desktop_host.servers.gateway_names import parted
-from desktop_host.servers.gateway_news import GatewayNews
+from desktop_host.servers.gateway_news import GatewayNews, connection_of
 
 PAGE = 200
 """Tools, resources or prompts of one page of a list."""
@@ -44,38 +45,39 @@ class Desk:
 
     def __init__(self, calls: HostCalls, caller: Caller) -> None:
         self._calls, self._caller = calls, caller
-        self.news = GatewayNews(self._watch)
+        self.news, self.operations = GatewayNews(self._watch), Operations()
         self.server: Server[Any] = Server(
             "desktop-host", version=__version__, title="Desktop Host", instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools, on_call_tool=self._call_tool, on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates, on_read_resource=self._read_resource,
-            on_list_prompts=self._list_prompts, on_get_prompt=self._get_prompt,
+            on_list_prompts=self._list_prompts, on_get_prompt=self._get_prompt, on_completion=self._complete,
         )  # fmt: skip
+        # Not by the constructor, which warns that logging is deprecated since 2026-07-28: older clients have it.
+        self.server.add_request_handler("logging/setLevel", T.SetLevelRequestParams, self._set_level)
         self.news.join(self.server)
 
     async def _list_tools(self, _ctx: _Context, params: T.PaginatedRequestParams | None) -> T.ListToolsResult:
         page, following = _page(await self._calls.tools(self._caller), params)
         return T.ListToolsResult(tools=[wire.tool(spec) for spec in page], next_cursor=following)
 
-    async def _call_tool(self, ctx: _Context, params: T.CallToolRequestParams) -> T.CallToolResult:
+    async def _call_tool(
+        self, ctx: _Context, params: T.CallToolRequestParams
+    ) -> T.CallToolResult | T.InputRequiredResult:
         spec = await self._find(params.name)
         if spec is None:
             text = f"There is no tool {params.name!r}. Ask for the list of tools again."
             return T.CallToolResult(content=[T.TextContent(type="text", text=text)], is_error=True)
-        told: asyncio.Queue[Progress | None] = asyncio.Queue()
-
-        async def pump() -> None:
-            while (report := await told.get()) is not None:
-                await ctx.session.report_progress(report.progress, report.total, report.message)
-
-        pumping = asyncio.create_task(pump())
-        try:
-            outcome = await self._calls.call(self._caller, spec, freeze(params.arguments or {}), told.put_nowait)
-            told.put_nowait(None)  # What was reported goes out before the result.
-            await asyncio.wait({pumping}, timeout=1)
-        finally:
-            pumping.cancel()
-            await asyncio.gather(pumping, return_exceptions=True)
+        connection = connection_of(ctx)
+        level = self.operations.level(ctx, connection)
+        operation = self.operations.resumed(params)
+        if operation is None:
+            operation = Operation(params.name, connection, ctx, level)
+            given = freeze(params.arguments or {})
+            operation.begin(self._calls.call(self._caller, spec, given, operation.report, operation))
+        outcome = await operation.step(ctx, level)
+        if isinstance(outcome, T.InputRequiredResult):
+            self.operations.wait(operation)
+            return outcome
         return wire.result(outcome, spec)
 
     async def _find(self, name: str) -> ToolSpec | None:
@@ -108,14 +110,39 @@ class Desk:
         return T.ListPromptsResult(prompts=[wire.prompt(spec) for spec in page], next_cursor=following)
 
     async def _get_prompt(self, _ctx: _Context, params: T.GetPromptRequestParams) -> T.GetPromptResult:
-        prompts = await self._calls.prompts(self._caller)
-        spec = next((p for p in prompts if wire_name(p.server, p.name) == params.name), None)
         with _faults():
-            if spec is None:
-                raise UserFault("not_found", f"there is no prompt {params.name!r}", reason="prompt", name=params.name)
+            spec = await self._prompt(params.name)
             given = freeze(params.arguments or {})
             messages = await self._calls.prompt(self._caller, spec.server, spec.name, given)
         return T.GetPromptResult(description=spec.description, messages=wire.prompt_messages(messages, spec.server))
+
+    async def _prompt(self, name: str) -> PromptSpec:
+        prompts = await self._calls.prompts(self._caller)
+        spec = next((p for p in prompts if wire_name(p.server, p.name) == name), None)
+        if spec is None:
+            raise UserFault("not_found", f"there is no prompt {name!r}", reason="prompt", name=name)
+        return spec
+
+    async def _complete(self, _ctx: _Context, params: T.CompleteRequestParams) -> T.CompleteResult:
+        with _faults():
+            if isinstance(params.ref, T.PromptReference):
+                spec = await self._prompt(params.ref.name)
+                server, ref = spec.server, spec.name
+            else:
+                server, ref = parted(str(params.ref.uri))
+            filled = freeze((params.context.arguments if params.context is not None else None) or {})
+            wanted = params.argument
+            found = await self._calls.complete(self._caller, server, ref, wanted.name, wanted.value, filled)
+        made = T.Completion(values=list(found.values), total=found.total, has_more=found.has_more)
+        return T.CompleteResult(completion=made)
+
+    async def _set_level(self, ctx: _Context, params: T.SetLevelRequestParams) -> T.EmptyResult:
+        self.operations.set_level(connection_of(ctx), params.level)
+        return T.EmptyResult()
+
+    async def close(self) -> None:
+        """Give up what waits and watch nothing any more."""
+        await asyncio.gather(self.news.close(), self.operations.close())
 
     async def _watch(self, uri: str) -> AsyncGenerator[str, None]:
         server, own = parted(uri)
@@ -162,7 +189,7 @@ async def serve(calls: HostCalls, spec: GatewaySpec) -> None:
             await desk.server.run(read, write, desk.server.create_initialization_options())
     finally:
         following.cancel()
-        await asyncio.gather(following, *(desk.news.close() for desk in desks.values()), return_exceptions=True)
+        await asyncio.gather(following, *(desk.close() for desk in desks.values()), return_exceptions=True)
         await calls.close()
 
 

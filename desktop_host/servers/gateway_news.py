@@ -82,7 +82,7 @@ class GatewayNews:
     # ---- inside
     async def _meet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS and ctx.method == "notifications/initialized":
-            self._sessions[_connection(ctx)] = ctx.session
+            self._sessions[connection_of(ctx)] = ctx.session
             while len(self._sessions) > CONNECTIONS:
                 self._forget(next(iter(self._sessions)))
         return await call_next(ctx)
@@ -99,15 +99,15 @@ class GatewayNews:
 
     async def _on_subscribe(self, ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
         listening = self._subscribed.setdefault(params.uri, set())
-        if _connection(ctx) not in listening:
-            listening.add(_connection(ctx))
+        if connection_of(ctx) not in listening:
+            listening.add(connection_of(ctx))
             self._begin(params.uri)
         return EmptyResult()
 
     async def _on_unsubscribe(
         self, ctx: ServerRequestContext[Any, Any], params: UnsubscribeRequestParams
     ) -> EmptyResult:
-        self._leave(params.uri, _connection(ctx))
+        self._leave(params.uri, connection_of(ctx))
         return EmptyResult()
 
     def _leave(self, uri: str, connection: str) -> None:
@@ -151,6 +151,7 @@ class GatewayNews:
             self._forget(connection)
 
 
-def _connection(ctx: ServerRequestContext[Any, Any]) -> str:
+def connection_of(ctx: ServerRequestContext[Any, Any]) -> str:
+    """Names a client's connection: its MCP session, or standard input."""
     headers = getattr(ctx.request, "headers", None)
     return (headers.get("mcp-session-id") if headers is not None else None) or "stdio"

@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as T
 
-from desktop_host.core.exchange import ToolOutcome
+from desktop_host.core.exchange import SamplingReply, SamplingRequest, ToolOutcome
 from desktop_host.core.messages import (
     Audio,
     ContentBlock,
@@ -18,10 +18,12 @@ from desktop_host.core.messages import (
     ResourceLink,
     Role,
     Text,
+    ToolResult,
 )
 from desktop_host.core.servers import PromptSpec, ResourceSpec
 from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import thaw
+from desktop_host.servers import translate
 from desktop_host.servers.gateway_names import address
 
 _TOLD = {
@@ -125,3 +127,50 @@ def prompt_messages(messages: Iterable[Message], server: str) -> list[T.PromptMe
         role: Any = "assistant" if message.role is Role.ASSISTANT else "user"
         made += [T.PromptMessage(role=role, content=b) for x in message.blocks if (b := block(x, server)) is not None]
     return made
+
+
+# ---- questions of servers on their way to the gateway's client
+def asked_by(server: str, tool: str, message: str) -> str:
+    """The message, and before it whose question it is."""
+    return f"[{server}{f'.{tool}' if tool else ''}] {message}"
+
+
+def sampling_params(request: SamplingRequest, server: str, tool: str) -> T.CreateMessageRequestParams:
+    """A sampling request under the name of the server that asks; other servers' context is not asked for."""
+    whose = f"the server {server!r}{f' during its tool {tool!r}' if tool else ''}"
+    system = f"(Asked by {whose}, passed on by Desktop Host.)\n{request.system or ''}".strip()
+    preferences = {
+        "hints": [{"name": hint} for hint in request.hints] or None, "costPriority": request.cost_priority,
+        "speedPriority": request.speed_priority, "intelligencePriority": request.intelligence_priority,
+    }  # fmt: skip
+    body: dict[str, Any] = {
+        "messages": [_sampling_message(m) for m in request.messages], "maxTokens": request.max_tokens,
+        "systemPrompt": system, "temperature": request.temperature, "stopSequences": list(request.stop) or None,
+        "modelPreferences": preferences if any(v is not None for v in preferences.values()) else None,
+    }  # fmt: skip
+    if request.tools:
+        body["tools"] = [
+            {"name": t.name, "description": t.description or None, "inputSchema": thaw(t.input_schema)}
+            for t in request.tools
+        ]
+        body["toolChoice"] = {"mode": request.tool_choice}
+    return T.CreateMessageRequestParams.model_validate({k: v for k, v in body.items() if v is not None}, by_name=False)
+
+
+def _sampling_message(message: Message) -> dict[str, Any]:
+    made: list[Any] = []
+    for one in message.blocks:
+        if isinstance(one, ToolResult):
+            inner = [w for b in one.content if (w := translate.wire_block(b)) is not None]
+            made.append({"type": "tool_result", "toolUseId": one.call_id, "content": inner,
+                         "isError": one.outcome is not Outcome.OK})  # fmt: skip
+        elif (block := translate.wire_block(one)) is not None:
+            made.append(block)
+    role = "assistant" if message.role is Role.ASSISTANT else "user"
+    return {"role": role, "content": made[0] if len(made) == 1 else made}
+
+
+def sampling_reply(result: T.CreateMessageResult | T.CreateMessageResultWithTools) -> SamplingReply:
+    """The client's answer in the host's words."""
+    raw = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return SamplingReply(translate.blocks(raw.get("content")), result.model, result.stop_reason or "endTurn")

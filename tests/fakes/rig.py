@@ -126,6 +126,7 @@ class Rig:
             settings=self.settings.current,
             spending=spending,
             keep=self._keep,
+            askers=parts.askers,
         )
 
         async def doctor() -> tuple[Any, ...]:

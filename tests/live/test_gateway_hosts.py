@@ -7,8 +7,6 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,11 @@ import mcp_types as T
 import pytest
 
 from desktop_host.core.places import shipped
+from tests.live.gateway_program import ERAS, bearing, env, over_http, over_stdio, program, words
 
 pytestmark = pytest.mark.live
 
 KNOWLEDGE = shipped("resources", "servers", "knowledge")
-ERAS = ["auto", "legacy"]
 
 
 def tenants(file: Path, docs: Path, *tools: str) -> None:
@@ -48,38 +46,6 @@ def home(tmp_path: Path) -> Path:
     (profile / "servers.json").write_text(json.dumps({"mcpServers": servers}))
     (tmp_path / "passphrase").write_text("correct horse\n")
     return tmp_path / "home"
-
-
-def env(home: Path) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"], "HOME": str(home.parent), "LANG": "C.UTF-8",
-        "DBUS_SESSION_BUS_ADDRESS": "/dev/null",
-        "DESKTOP_HOST_PASSPHRASE_FILE": str(home.parent / "passphrase"),
-    }  # fmt: skip
-
-
-def words(home: Path, *argv: str) -> list[str]:
-    return [sys.executable, "-m", "desktop_host", "--home", str(home), *argv]
-
-
-async def program(home: Path, *argv: str, given: str = "") -> tuple[int, str]:
-    process = await asyncio.create_subprocess_exec(
-        *words(home, *argv), env=env(home), stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(given.encode()), 60)
-    assert process.returncode is not None
-    return process.returncode, out.decode()
-
-
-@asynccontextmanager
-async def over_stdio(home: Path, mode: str, *argv: str, **callbacks: Any) -> AsyncIterator[Any]:
-    from mcp import Client, StdioServerParameters
-
-    line = words(home, "serve", "--stdio", *argv)
-    parameters = StdioServerParameters(command=line[0], args=line[1:], env=env(home))
-    async with Client(parameters, mode=mode, **callbacks) as client:  # type: ignore[arg-type]
-        yield client
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -173,32 +139,6 @@ async def _changes(home: Path, client: Any, told: asyncio.Queue[str], stats: str
         await asyncio.to_thread((docs / "b.md").write_text, "# B\n\nNew.\n")
         while await told.get() != stats:
             continue
-
-
-@asynccontextmanager
-async def over_http(home: Path, *argv: str) -> AsyncIterator[str]:
-    line = words(home, "serve", "--http", "127.0.0.1:0", *argv)
-    process = await asyncio.create_subprocess_exec(*line, env=env(home), stderr=asyncio.subprocess.PIPE)
-    try:
-        assert process.stderr is not None
-        told = (await asyncio.wait_for(process.stderr.readline(), 60)).decode()
-        yield next(word for word in told.split() if word.startswith("http://"))
-    finally:
-        process.terminate()
-        assert await asyncio.wait_for(process.wait(), 30) in (0, 130)
-
-
-@asynccontextmanager
-async def bearing(url: str, token: str, mode: str = "auto") -> AsyncIterator[Any]:
-    import httpx2
-    from mcp import Client
-    from mcp.client.streamable_http import streamable_http_client
-
-    async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, trust_env=False) as http,
-        Client(streamable_http_client(url, http_client=http), mode=mode) as client,  # type: ignore[arg-type]
-    ):
-        yield client
 
 
 async def test_over_http_each_token_sees_its_own_tools_and_nobody_else_comes_in(home: Path) -> None:

@@ -61,6 +61,7 @@ class OpenReviewer:
     refuse_sampling: bool = False
     folders: dict[str | None, tuple[str, ...]] = field(default_factory=dict)
     asked: list[tuple[Origin, Any]] = field(default_factory=list)
+    lines: list[tuple[Origin, str, Any]] = field(default_factory=list)
     gate: asyncio.Event | None = None
     """If set, every question waits for it."""
 
@@ -78,6 +79,9 @@ class OpenReviewer:
 
     def roots(self, session: str | None) -> tuple[str, ...]:
         return self.folders.get(session, ())
+
+    def logged(self, origin: Origin, level: str, logger: str | None, data: Any) -> None:
+        self.lines.append((origin, level, data))
 
     async def _wait(self) -> None:
         if self.gate is not None:
