@@ -227,7 +227,7 @@ class Toolkit:
         now = self.session_tools(session, aliases)
         if spec is None:
             spec = next((t for t in now if t.wire_name == call.wire_name and t.enabled), None)
-            if spec is None and not any(t.wire_name == call.wire_name for t in now):
+            if spec is None and not self._off(session, next((t for t in now if t.wire_name == call.wire_name), None)):
                 return Resolved(None, call, table.unknown(call.wire_name))
         if spec is not None and spec.full_name == f"{ALIAS}.{tool_search.CALL}" and call.problem is None:
             spec, arguments, why = tool_search.called(now, call.arguments)

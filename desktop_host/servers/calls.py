@@ -19,6 +19,7 @@ from desktop_host.servers.connection import Connection
 from desktop_host.servers.failure import main_leaf
 from desktop_host.servers.http import HTTP_FAILED
 from desktop_host.servers.tap import WHOLE
+from desktop_host.servers.tool_tasks import run_task
 from desktop_host.servers.wiring import CALLING, CallInFlight, Deadline
 
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -94,7 +95,14 @@ async def call_tool(
                 if report is not None:
                     report(Progress(progress, total, message))
 
+        def on_status(message: str | None) -> None:
+            deadline.touch()
+            if report is not None:
+                report(Progress(0, None, message))
+
         client = connection.client
+        if tool in connection.catalog.as_tasks:
+            return await run_task(client, tool, thaw(arguments), on_status)
         meta: Any = {LOG_LEVEL: connection.wiring.config.log_level} if connection.modern else None
         try:
             return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
@@ -117,7 +125,7 @@ async def call_tool(
         return _explained(connection, main_leaf(raised), took())
     finally:
         open_ = False
-    whole = (result.meta or {}).get(WHOLE)
+    whole = result if isinstance(result, dict) else (result.meta or {}).get(WHOLE)
     if not isinstance(whole, dict):
         return failed(
             "protocol_error", f"{name} answered {tool!r} with something that is no result", duration_ms=took()

@@ -15,6 +15,7 @@ from desktop_host.core.servers import PromptSpec, ResourceSpec
 from desktop_host.core.tools import ToolSpec
 from desktop_host.servers import translate
 from desktop_host.servers.tap import WHOLE, items
+from desktop_host.servers.tool_tasks import supports
 from desktop_host.servers.wiring import Deadline, Floor, Wiring
 
 DEBOUNCE_S = 0.25
@@ -36,6 +37,8 @@ class Catalog:
         self.tools: tuple[ToolSpec, ...] = ()
         self.resources: tuple[ResourceSpec, ...] = ()
         self.prompts: tuple[PromptSpec, ...] = ()
+        self.as_tasks: frozenset[str] = frozenset()
+        """Names of the tools that only run as a task."""
         self.errors: dict[str, str] = {}
         """By kind: why the last fetch failed."""
         self._stale: set[str] = set()
@@ -108,6 +111,7 @@ class Catalog:
     async def _tools(self) -> tuple[ToolSpec, ...]:
         name = self._wiring.config.name
         specs: dict[str, ToolSpec] = {}
+        tasks, as_tasks = supports(self._client), set()
         async for page in self._pages(self._client.list_tools):
             # The SDK leaves out tools whose mirrored headers are invalid, as the specification wants.
             kept = {t.name for t in page.tools}
@@ -118,7 +122,9 @@ class Catalog:
                 elif raw["name"] in specs:
                     self._wiring.log.add("host", f"a second tool named {raw['name']!r} was left out", "warning")
                 else:
-                    specs[raw["name"]] = translate.tool_spec(name, raw, dropped=raw["name"] not in kept)
+                    specs[raw["name"]] = translate.tool_spec(name, raw, dropped=raw["name"] not in kept, tasks=tasks)
+                    as_tasks |= {raw["name"]} if translate.needs_task(raw) else set()
+        self.as_tasks = frozenset(as_tasks)
         return tuple(sorted(specs.values(), key=lambda s: s.name))
 
     async def _resources(self) -> tuple[ResourceSpec, ...]:

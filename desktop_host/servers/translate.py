@@ -111,11 +111,17 @@ def tool_outcome(raw: Mapping[str, Any], duration_ms: float) -> ToolOutcome:
     )
 
 
-def tool_spec(server: str, raw: Mapping[str, Any], *, dropped: bool = False) -> ToolSpec:
+def needs_task(raw: Mapping[str, Any]) -> bool:
+    """Whether a tool only runs as a task (MCP 2025-11-25)."""
+    execution = raw.get("execution")
+    return isinstance(execution, Mapping) and execution.get("taskSupport") == "required"
+
+
+def tool_spec(server: str, raw: Mapping[str, Any], *, dropped: bool = False, tasks: bool = False) -> ToolSpec:
     """One tool. `problem` holds the codes of what was repaired or why the model cannot have it, by spaces.
 
     Codes: `schema_missing`, `schema_not_object`, `description_bad`, `output_schema_bad`, `header_bad`,
-    `task_required`; with the last two the tool is not enabled.
+    `task_required` (unless the connection can run `tasks`); with the last two the tool is not enabled.
     """
     problems: list[str] = []
     schema = raw.get("inputSchema")
@@ -132,8 +138,8 @@ def tool_spec(server: str, raw: Mapping[str, Any], *, dropped: bool = False) -> 
     description = raw.get("description")
     if "description" in raw and not isinstance(description, str):
         problems.append("description_bad")
-    execution, notes = raw.get("execution"), raw.get("annotations")
-    if isinstance(execution, Mapping) and execution.get("taskSupport") == "required":
+    notes = raw.get("annotations")
+    if needs_task(raw) and not tasks:
         problems.append("task_required")
     if dropped:
         problems.append("header_bad")

@@ -113,7 +113,11 @@ async def test_server_everything_shows_all_it_has(tmp_path: Path, transport: str
             outcome = await s.servers.call("s1", "c", spec, arguments, ALLOW, told.append)
             assert (outcome.outcome, len(told)) == (Outcome.OK, 2)
             task = next(t for t in s.servers.session_tools("s1") if t.name == "simulate-research-query")
-            assert (task.problem, task.enabled) == ("task_required", False)
+            assert (task.problem, task.enabled) == (None, True)
+            found: list[Progress] = []
+            outcome = await s.servers.call("s1", "c", task, freeze({"topic": "tea"}), ALLOW, found.append)
+            assert outcome.outcome is Outcome.OK and "Research Report: tea" in text(outcome)
+            assert "Gathering sources..." in {p.message for p in found}
             resources = await s.servers.resources("every")
             assert {r.template for r in resources} == {True, False}
             read = await s.servers.read_resource("every", next(r.uri for r in resources if not r.template))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -11,6 +13,11 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from desktop_host import i18n
+
+if TYPE_CHECKING:
+    from pytestqt.qtbot import QtBot
+
+    from tests.ui.window_kit import Window
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +43,13 @@ def _no_window_left(qapp: QApplication) -> Iterator[None]:
         widget.deleteLater()
     qapp.sendPostedEvents(None, 52)  # QEvent.DeferredDelete
     qapp.processEvents()
+
+
+@pytest.fixture
+def real_window(qtbot: QtBot, tmp_path: Path) -> Iterator[Window]:
+    """The window over a real host of an empty home."""
+    from tests.ui.window_kit import Window
+
+    opened = Window(qtbot, tmp_path / "home")
+    yield opened
+    opened.close()

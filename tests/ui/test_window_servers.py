@@ -3,183 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import socket
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from desktop_host.app.compose import open_host
 from desktop_host.core.messages import Audio, EmbeddedResource, Image, Outcome, ResourceLink, Text
-from desktop_host.core.servers import ServerState
 from desktop_host.core.sessions import TurnStatus
-from desktop_host.engine.host import HostSpec
-from desktop_host.ui.bridge import Bridge
-from desktop_host.ui.theme import theme
-from desktop_host.ui.widgets.ask_card import ApproveCard
-from desktop_host.ui.widgets.tool_card import ToolCard
-from desktop_host.ui.widgets.window import MainWindow
-from desktop_host.ui.widgets.workspace import Workspace
-from desktop_host.ui.window_state import WindowState
+from tests.ui.window_kit import Window, call, everything_over_http, listens, npm, pypi, script
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
-LONG = 90_000
 
 
-def program(variable: str, name: str) -> str:
-    """A public server's program; missing in CI is a failure, elsewhere a visible skip."""
-    folder = os.environ.get(variable)
-    found = shutil.which(name, path=folder) if folder else None
-    found = found or shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
-    if found is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{name} is not installed (see packaging/test.sh)")
-    return found
-
-
-def npm(name: str) -> str:
-    return program("DESKTOP_HOST_TEST_NODE_BIN", name)
-
-
-def pypi(name: str) -> str:
-    return program("DESKTOP_HOST_TEST_PYTHON_BIN", name)
-
-
-class Window:
-    """The window on a real host of one home."""
-
-    def __init__(self, qtbot: QtBot, home: Path) -> None:
-        theme.apply("light", 100)
-        self.qtbot, self.home = qtbot, home
-        self.bridge = Bridge(open_host, HostSpec(home))
-        self.window = MainWindow(WindowState(home, "default"))
-        qtbot.addWidget(self.window)
-        self.workspace = Workspace(self.window, self.bridge, self.bridge.start)
-        self.window.resize(1280, 900)
-        self.window.show()
-        with qtbot.waitSignal(self.bridge.ready, timeout=LONG):
-            self.bridge.start()
-        self.until(lambda: self.workspace.settings.loaded and not self.workspace.servers.reading)
-
-    def until(self, holds: Callable[[], Any]) -> None:
-        self.qtbot.waitUntil(lambda: bool(holds()), timeout=LONG)
-
-    def add(self, text: str, name: str) -> None:
-        """Paste a server on its page, look at the preview, press Add, wait until it is ready."""
-        self.workspace.add_server()
-        panel = self.workspace.servers_page.adding.panel
-        panel.paste.setPlainText(text)
-        self.until(lambda: panel.cards and panel.go.isEnabled())
-        self.qtbot.mouseClick(panel.go, Qt.MouseButton.LeftButton)
-        self.until(lambda: any(s.name == name for s in self.workspace.servers.statuses()))
-        self.until(lambda: self.status(name).state in (ServerState.READY, ServerState.FAILED))
-        assert self.status(name).state is ServerState.READY, self.status(name).error
-
-    def status(self, name: str) -> Any:
-        return next(s for s in self.workspace.servers.statuses() if s.name == name)
-
-    def say(self, text: str, script: Path) -> None:
-        self.workspace.show_chat(None)
-        chat = self.workspace.chat
-        chat.chat.choices.pick_model(f"script:{script}")
-        chat.focus_composer()
-        self.qtbot.keyClicks(chat.composer.edit, text)
-        self.qtbot.keyClick(chat.composer.edit, Qt.Key.Key_Return)
-
-    def approve_all(self) -> None:
-        """Allow whatever is asked, by the button a person would press, until the turn ends."""
-        view, model = self.workspace.chat.view, self.workspace.chat.chat.transcript
-
-        def step() -> bool:
-            for row in list(view.rows.values()):
-                if isinstance(row, ApproveCard) and not row.done and row.isVisible():
-                    self.qtbot.mouseClick(row.buttons[0], Qt.MouseButton.LeftButton)
-            return model.now.last_stop is not None and not model.running
-
-        self.qtbot.waitUntil(step, timeout=LONG)
-
-    @property
-    def cards(self) -> list[ToolCard]:
-        return [r for r in self.workspace.chat.view.rows.values() if isinstance(r, ToolCard)]
-
-    def picture(self, name: str) -> None:
-        """Keep a picture where somebody wants to look at it (`DESKTOP_HOST_SHOTS`)."""
-        if folder := os.environ.get("DESKTOP_HOST_SHOTS"):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self.qtbot.wait(400)  # for the picture alone: layouts settle, toasts fade
-            assert self.window.grab().save(str(Path(folder) / f"{name}.png"))
-
-    def close(self) -> None:
-        if self.bridge.running:
-            with self.qtbot.waitSignal(self.bridge.closed, timeout=LONG):
-                self.bridge.close()
-
-
-@pytest.fixture
-def window(qtbot: QtBot, tmp_path: Path) -> Iterator[Window]:
-    opened = Window(qtbot, tmp_path / "home")
-    yield opened
-    opened.close()
-
-
-def script(path: Path, *replies: list[dict[str, Any]]) -> Path:
-    path.write_text(json.dumps(list(replies)), "utf-8")
-    return path
-
-
-def call(tool: str, **arguments: Any) -> dict[str, Any]:
-    return {"call": {"tool": tool, "arguments": arguments}}
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
-@pytest.fixture
-def http_everything() -> Iterator[Callable[[str], int]]:
-    """Start server-everything over HTTP in a process of its own; gives its port once it listens."""
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start(kind: str) -> int:
-        port = free_port()
-        env = os.environ | {"PORT": str(port)}
-        running.append(
-            subprocess.Popen(
-                [npm("mcp-server-everything"), kind], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-        )
-        return port
-
-    yield start
-    for process in running:
-        process.kill()
-        process.wait()
-
-
-def listens(port: int) -> bool:
-    with closing(socket.socket()) as sock:
-        return sock.connect_ex(("127.0.0.1", port)) == 0
-
-
-def test_a_tool_of_each_public_server_is_called_and_its_content_is_shown(
-    window: Window, tmp_path: Path, http_everything: Callable[[str], int]
-) -> None:
+def test_a_tool_of_each_public_server_is_called_and_its_content_is_shown(real_window: Window, tmp_path: Path) -> None:
     """Hazard D49: lists are read, and every server stays connected."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "hello.txt").write_text("hello from a file")
     subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)
-    http, sse = http_everything("streamableHttp"), http_everything("sse")
-    window.until(lambda: listens(http) and listens(sse))
+    with everything_over_http() as start:
+        http, sse = start("streamableHttp"), start("sse")
+        real_window.until(lambda: listens(http) and listens(sse))
+        call_each(real_window, tmp_path, http, sse)
 
+
+def call_each(window: Window, tmp_path: Path, http: int, sse: int) -> None:
     window.add(npm("mcp-server-everything"), "everything")
     window.add(json.dumps({"mcpServers": {"remote": {"url": f"http://127.0.0.1:{http}/mcp"}}}), "remote")
     window.add(json.dumps({"mcpServers": {"old": {"url": f"http://127.0.0.1:{sse}/sse", "type": "sse"}}}), "old")

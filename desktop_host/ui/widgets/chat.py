@@ -20,6 +20,7 @@ from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.widgets.ask_card import AskCard
 from desktop_host.ui.widgets.ask_window import AskDesk
 from desktop_host.ui.widgets.banner import Banner
+from desktop_host.ui.widgets.chat_links import LinkDesk
 from desktop_host.ui.widgets.chat_messages import MessageActs
 from desktop_host.ui.widgets.chat_offers import OfferDesk
 from desktop_host.ui.widgets.composer import Composer
@@ -71,6 +72,7 @@ class ChatPage(QWidget):
         for widget in (self.welcome, self.view, self._waiting):
             self._stack.addWidget(widget)
         self._banner = Banner()
+        self.links = LinkDesk(bridge, self)
         self.messages = MessageActs(self)
         self.queue = QueueList(self.chat.retelling)
         self.offers = OfferDesk(self)

@@ -88,6 +88,7 @@ class CodeFrame(QFrame):
         head = QHBoxLayout()
         head.setContentsMargins(theme.px(Space.M), theme.px(2), theme.px(Space.XS), 0)
         name = QLabel(label)
+        name.setTextFormat(Qt.TextFormat.PlainText)
         set_role(name, "caption")
         head.addWidget(name)
         head.addStretch()

@@ -38,6 +38,8 @@ WHOLE_LIMIT = 4_000_000
 SHORT = 240
 """Shorter text stands without a frame."""
 JSON_LIMIT = 400_000
+Action = tuple[str, Callable[[QWidget], object]]
+"""The text of a button, and what it does with the widget it belongs to."""
 
 
 def view_of(block: ContentBlock) -> QWidget:
@@ -56,7 +58,7 @@ def view_of(block: ContentBlock) -> QWidget:
                 (tr("chat.save"), lambda w: save_bytes(content, file_name(mime, "audio"), w)),
             ])  # fmt: skip
         case ResourceLink():
-            return _link_view(block)
+            return LinkRow(block)
         case EmbeddedResource():
             return _resource_view(block)
         case ToolCall() | ToolResult():
@@ -137,9 +139,9 @@ class FoldedText(QWidget):
         self.whole_button.hide()
 
 
-def file_row(icon: str, title: str, detail: str, actions: list[tuple[str, Callable[[QWidget], object]]]) -> QFrame:
+def file_row(icon: str, title: str, detail: str, actions: list[Action], frame: QFrame | None = None) -> QFrame:
     """Something that opens elsewhere: icon, name, kind and buttons."""
-    frame = QFrame()
+    frame = frame or QFrame()
     set_role(frame, "well")
     row = QHBoxLayout(frame)
     row.setContentsMargins(theme.px(Space.M), theme.px(Space.XS), theme.px(Space.XS), theme.px(Space.XS))
@@ -148,37 +150,51 @@ def file_row(icon: str, title: str, detail: str, actions: list[tuple[str, Callab
     row.addWidget(picture)
     words = QVBoxLayout()
     words.setSpacing(0)
-    name = QLabel(title)
-    name.setWordWrap(True)
-    kind = QLabel(detail)
-    kind.setWordWrap(True)
-    set_role(kind, "caption")
-    words.addWidget(name)
-    words.addWidget(kind)
+    words.addWidget(label(title))
+    words.addWidget(label(detail, "caption"))
     row.addLayout(words, 1)
     for text, act in actions:
-        button = QPushButton(text)
-        set_role(button, "quiet")
-        button.setAccessibleName(f"{text}: {title}")
-        button.clicked.connect(partial(_act, act, frame))
-        row.addWidget(button)
+        row.addWidget(_action(text, title, partial(act, frame)))
     return frame
 
 
-def _act(act: Callable[[QWidget], object], frame: QWidget) -> None:
-    act(frame)
+def _action(text: str, title: str, act: Callable[[], object]) -> QPushButton:
+    button = QPushButton(text)
+    set_role(button, "quiet")
+    button.setAccessibleName(f"{text}: {title}")
+    button.clicked.connect(lambda _checked=False: act())
+    return button
 
 
-def _link_view(link: ResourceLink) -> QWidget:
-    parts = [link.uri, *([link.mime_type] if link.mime_type else []), *([human_size(link.size)] if link.size else [])]
-    actions: list[tuple[str, Callable[[QWidget], object]]] = []
-    if link.uri.startswith(("https://", "http://")):
-        actions.append((tr("chat.open"), lambda _w: QDesktopServices.openUrl(QUrl(link.uri))))
-    actions.append((tr("chat.link.copy"), lambda _w: QGuiApplication.clipboard().setText(link.uri)))
-    title = link.title or link.name
-    if link.description:
-        title = f"{title} — {link.description}"
-    return file_row("link", title, " · ".join(parts), actions)
+class LinkRow(QFrame):
+    """A link that a server gave. What lies behind an address of its own is read through the server, if `offer`ed."""
+
+    def __init__(self, link: ResourceLink) -> None:
+        super().__init__()
+        self.link = link
+        kinds = [link.mime_type] if link.mime_type else []
+        sizes = [human_size(link.size)] if link.size else []
+        title = link.title or link.name
+        if link.description:
+            title = f"{title} — {link.description}"
+        self._title = title
+        actions: list[Action] = []
+        if self._of_the_web:
+            actions.append((tr("chat.open"), lambda _w: QDesktopServices.openUrl(QUrl(link.uri))))
+        actions.append((tr("chat.link.copy"), lambda _w: QGuiApplication.clipboard().setText(link.uri)))
+        file_row("link", title, " · ".join([link.uri, *kinds, *sizes]), actions, self)
+
+    def offer(self, read: Callable[[str, bool], object]) -> None:
+        """Let the person open the resource or keep a copy: `read(uri, keep)`."""
+        line = self.layout()
+        if self._of_the_web or not isinstance(line, QHBoxLayout):
+            return
+        for text, keep in ((tr("chat.open"), False), (tr("chat.save"), True)):
+            line.insertWidget(line.count() - 1, _action(text, self._title, partial(read, self.link.uri, keep)))
+
+    @property
+    def _of_the_web(self) -> bool:
+        return self.link.uri.startswith(("https://", "http://"))
 
 
 def _resource_view(resource: EmbeddedResource) -> QWidget:
@@ -188,10 +204,7 @@ def _resource_view(resource: EmbeddedResource) -> QWidget:
         column = QVBoxLayout(box)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.px(Space.XS))
-        caption = QLabel(" · ".join(filter(None, (resource.uri, kind))))
-        caption.setWordWrap(True)
-        set_role(caption, "caption")
-        column.addWidget(caption)
+        column.addWidget(label(" · ".join(filter(None, (resource.uri, kind))), "caption"))
         column.addWidget(text_view(resource.text))
         return box
     if kind.startswith("image/") and resource.blob:

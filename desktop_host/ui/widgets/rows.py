@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from desktop_host.core.asks import ApproveTool
 from desktop_host.core.transcript import AskEntry, AssistantEntry, Entry, NoticeEntry, ToolEntry, UserEntry
@@ -11,6 +11,9 @@ from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.tool_card import ToolCard
 from desktop_host.ui.widgets.user_message import UserMessage
+
+if TYPE_CHECKING:
+    from desktop_host.ui.widgets.transcript import TranscriptView
 
 Row: TypeAlias = UserMessage | AssistantMessage | ToolCard | NoticeLine | AskCard | SettledAsk
 
@@ -34,6 +37,19 @@ def make(entry: Entry) -> Row:
             if isinstance(entry.ask, ApproveTool):
                 settled.hide()
             return settled
+
+
+def wire(row: Row, view: TranscriptView) -> None:
+    """Let what the person does in a row be heard from the view."""
+    match row:
+        case AskCard():
+            row.answered.connect(view.answered)
+        case NoticeLine():
+            row.acted.connect(view.acted)
+        case UserMessage() | AssistantMessage():
+            row.acted.connect(view.message_acted)
+        case ToolCard():
+            row.link_wanted.connect(view.link_wanted)
 
 
 def show(row: Row, entry: Entry) -> bool:

@@ -14,11 +14,11 @@ from desktop_host.core.messages import ContentBlock, EmbeddedResource, ResourceL
 from desktop_host.core.server_ports import SavedResource
 from desktop_host.core.servers import PromptArgument, ResourceSpec
 from desktop_host.core.uri_template import expand, variables
-from desktop_host.core.values import EMPTY
 from desktop_host.engine.host import Host
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space
+from desktop_host.ui.viewmodels.annotations import annotation_words
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.widgets.content_views import view_of
 from desktop_host.ui.widgets.flow import Flow
@@ -106,12 +106,7 @@ class ResourceRow(Card):
             pills.append(pill(size(spec.size)))
         if spec.template:
             pills.append(pill(tr("resource.template"), "info"))
-        notes = spec.annotations or EMPTY
-        audience = notes.get("audience")
-        if isinstance(audience, tuple) and audience:
-            pills.append(pill(tr("resource.audience", who=", ".join(map(str, audience)))))
-        if isinstance(priority := notes.get("priority"), (int, float)):
-            pills.append(pill(tr("resource.priority", n=f"{priority:g}")))
+        pills += [pill(words) for words in annotation_words(spec.annotations)]
         return pills
 
     def _read(self) -> None:

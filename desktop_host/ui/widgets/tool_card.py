@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
@@ -17,11 +18,14 @@ from desktop_host.core.values import thaw
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.viewmodels.asks import pretty
+from desktop_host.ui.widgets.annotated import annotated
 from desktop_host.ui.widgets.code import CodeFrame
-from desktop_host.ui.widgets.content_views import structured_view, view_of
+from desktop_host.ui.widgets.content_views import LinkRow, structured_view
 from desktop_host.ui.widgets.pieces import Elided, clear, column, icon_button, icon_label, label, row
 
 TICK_MS = 200
+BUILT_IN = "host"
+"""The alias of the host's own tools."""
 _LOOKS = {
     Outcome.OK: ("check", "success"),
     Outcome.ERROR: ("error", "danger"),
@@ -45,6 +49,9 @@ def duration(seconds: float) -> str:
 
 class ToolCard(QFrame):
     """One call. Its body is made when it is first opened."""
+
+    link_wanted = Signal(str, str, bool)
+    """`(server, uri, keep)`: open a resource that the result links to, or keep a copy."""
 
     def __init__(self, entry: ToolEntry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -84,6 +91,8 @@ class ToolCard(QFrame):
         self._body: QWidget | None = None
         self._shown: ToolEntry | None = None
         self._raw = False
+        self._due: float | None = None
+        """When the call will be done by its own reports (monotonic, seconds)."""
         self._tick = QTimer(self)
         self._tick.setInterval(TICK_MS)
         self._tick.timeout.connect(self._show_state)
@@ -92,9 +101,11 @@ class ToolCard(QFrame):
     def show_entry(self, entry: ToolEntry) -> None:
         """Show the call as it now is. Results that are to be seen, and failures, open by themselves."""
         settled_now = entry.outcome is not None and (self.entry.outcome is None or self._shown is None)
+        if entry.left_s != self.entry.left_s or self._shown is None:
+            self._due = None if entry.left_s is None else time.monotonic() + entry.left_s
         self.entry = entry
         name = entry.title or entry.tool
-        where = tr("chat.tool.builtin") if entry.server == "host" else entry.server
+        where = tr("chat.tool.builtin") if entry.server == BUILT_IN else entry.server
         self._name.put(f"{where} · {name}" if where else name)
         self._show_state()
         running = entry.started and entry.outcome is None
@@ -152,13 +163,20 @@ class ToolCard(QFrame):
         entry = self.entry
         if entry.outcome is None:
             if entry.message or entry.progress is not None:
-                share = f"{entry.progress:g}" if entry.progress is not None else ""
+                share = f"{entry.progress:g}" if entry.progress else ""
                 if entry.total:
-                    share = f"{share}/{entry.total:g}"
-                return " · ".join(filter(None, (entry.message, share)))
+                    share = f"{entry.progress or 0:g}/{entry.total:g}"
+                return " · ".join(filter(None, (entry.message, share, self._left())))
             return ", ".join(f"{k}: {_short(v)}" for k, v in entry.arguments.items())[:300]
         texts = [b.text for b in entry.content if isinstance(b, Text)]
         return " ".join(texts[0][:400].split()) if texts else ""
+
+    def _left(self) -> str:
+        """How long it may still take; counts down between the reports."""
+        if self._due is None:
+            return ""
+        left = max(1, round(self._due - time.monotonic()))
+        return tr("chat.tool.left", time=f"{left} s" if left < 60 else duration(left))
 
     def _open(self) -> bool:
         """Whether the body shows the result, so that no excerpt is needed."""
@@ -192,12 +210,15 @@ class ToolCard(QFrame):
                 inner.addWidget(_json(tr("chat.tool.arguments"), entry.arguments))
             repeated = entry.structured is not None and self._says_the_same()
             for block in () if repeated else entry.content:
-                inner.addWidget(view_of(block))
+                inner.addWidget(annotated(block))
             if entry.structured is not None:
                 inner.addWidget(label(tr("chat.tool.structured"), "caption"))
                 inner.addWidget(structured_view(entry.structured))
             if entry.outcome is not None and not entry.content and entry.structured is None:
                 inner.addWidget(label(tr("chat.tool.empty"), "muted"))
+            if entry.server != BUILT_IN:
+                for link in self._body.findChildren(LinkRow):
+                    link.offer(partial(self.link_wanted.emit, entry.server))
 
     def _says_the_same(self) -> bool:
         """Servers repeat structured data as text; show it once, as data."""

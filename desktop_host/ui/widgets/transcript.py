@@ -16,8 +16,7 @@ from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.pieces import button
 from desktop_host.ui.widgets.pulse import Pulse
-from desktop_host.ui.widgets.rows import Row, make, show
-from desktop_host.ui.widgets.user_message import UserMessage
+from desktop_host.ui.widgets.rows import Row, make, show, wire
 
 WINDOW = 40
 """Rows kept as widgets. Building a widget costs about 2 ms; forty are built within a blink and scroll freely."""
@@ -44,6 +43,8 @@ class TranscriptView(QScrollArea):
     """Whether the reader sees the newest row."""
     message_acted = Signal(str, str)
     """`(verb, key)`: what the person wants to do with a message."""
+    link_wanted = Signal(str, str, bool)
+    """`(server, uri, keep)`: a resource that a result links to is to be opened, or a copy kept."""
     asked = Signal(object)
     """The `AskCard` of a question that has just been raised."""
 
@@ -194,12 +195,7 @@ class TranscriptView(QScrollArea):
 
     def _make(self, entry: Entry) -> Row:
         row = make(entry)
-        if isinstance(row, AskCard):
-            row.answered.connect(self.answered)
-        elif isinstance(row, NoticeLine):
-            row.acted.connect(self.acted)
-        elif isinstance(row, UserMessage | AssistantMessage):
-            row.acted.connect(self.message_acted)
+        wire(row, self)
         return row
 
     def _drop(self, keys: tuple[str, ...]) -> None:
