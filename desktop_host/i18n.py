@@ -61,9 +61,13 @@ class Translator:
 
         A text for the code and its `reason` or `kind` (`error.<code>.<reason>`) goes before the code's own, and
         a remedy that the error names by its key before all others. In these texts `[…]` is left out where a `{name}` in
-        it was not given; `[a|b]` takes the first part that can be filled.
+        it was not given; `[a|b]` takes the first part that can be filled. What was `wanted` instead may be a key
+        (`wanted.…`) itself.
         """
         told = {**params, "message": message or params.get("message") or code}
+        wanted = str(told.get("wanted") or "")
+        if wanted.startswith("wanted.") and self.has(wanted):
+            told["wanted"] = self._catalog.gettext(wanted).format_map(_Parts(params))
         reason = params.get("reason") or params.get("kind")
         text = self._first((f"error.{code}.{reason}", f"error.{code}"), told)
         named = str(params.get("remedy") or "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -21,6 +22,7 @@ LEVELS = ("debug", "info", "warning", "error")
 _DEFAULTS: dict[str, Any] = {"home": None, "profile": "default", "lang": None, "json": False, "log_level": None}
 _TAKES_VALUE = ("--home", "--profile", "--lang", "--log-level")
 _HELP = ("-h", "--help")
+_NEGATIVE = re.compile(r"-\d+(\.\d+)?")
 
 
 class _Help(argparse.HelpFormatter):
@@ -34,13 +36,38 @@ class _Parser(ArgumentParser):
     """A parser whose complaints are `usage` faults and whose option texts come from the locale."""
 
     def error(self, message: str) -> NoReturn:
-        raise UserFault("usage", message, verb=self.prog.partition(" ")[2], usage=self.format_usage().strip())
+        raise UserFault("usage", message, verb=self.prog.partition(" ")[2], usage=self.format_usage().strip(),
+                        **_complaint(message))  # fmt: skip
 
     def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
         action = super().add_argument(*names, **settings)
         if action.help is None and action.dest != "help":
             action.help = tr(f"cli.option.{action.dest}").replace("%", "%%")
         return action
+
+
+_COMPLAINTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (reason, re.compile(pattern))
+    for reason, pattern in (
+        ("missing_words", r"the following arguments are required: (?P<names>.+)"),
+        ("unknown_words", r"unrecognized arguments: (?P<words>.+)"),
+        ("no_option_value", r"argument (?P<option>\S+): expected (?:one|at least one) argument"),
+        ("bad_choice", r"argument (?P<option>.+?): invalid choice: (?P<value>.+) \(choose from (?P<choices>.+)\)"),
+        ("bad_number", r"argument (?P<option>.+?): invalid positive number value: (?P<value>.+)"),
+        ("bad_pair", r"argument (?P<option>.+?): (?P<value>.+) is not KEY=VALUE"),
+        ("contradiction", r"argument (?P<options>.+): not allowed with argument (?P<other>.+)"),
+    )
+)
+"""What `argparse` complains of, to the reason that has a text in each language."""
+
+
+def _complaint(message: str) -> dict[str, str]:
+    """The reason of one of `argparse`'s complaints and its parts; empty for one that has no text here."""
+    for reason, pattern in _COMPLAINTS:
+        if found := pattern.fullmatch(message):
+            parts = {name: value.replace("'", "") for name, value in found.groupdict().items()}
+            return {"reason": reason, **parts}
+    return {}
 
 
 def parse(argv: Sequence[str]) -> Namespace:
@@ -162,7 +189,7 @@ def _options_first(parser: ArgumentParser, tokens: list[str]) -> list[str]:
         if token == "--":
             words += tokens[at:]
             break
-        if not token.startswith("-") or token == "-":
+        if not token.startswith("-") or token == "-" or (_NEGATIVE.fullmatch(token) and token not in known):
             words.append(token)
             continue
         action = known.get(token)

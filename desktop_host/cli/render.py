@@ -54,6 +54,8 @@ class TextView:
         self._mid_line = False
         self._said = False
         self._names: dict[str, str] = {}
+        self._open: set[str] = set()
+        self._side_by_side = False
 
     def show(self, stamped: ev.Stamped) -> None:
         """Write one event."""
@@ -71,13 +73,17 @@ class TextView:
                 self._note(tr("notice.compacted", before=e.before, after=e.after))
             case ev.ToolRequested() as e:
                 self._names[e.call_id] = f"{e.server}.{e.tool}" if e.server else e.tool or e.wire_name
+                self._side_by_side = bool(self._open)
+                self._open.add(e.call_id)
                 self._note(f"→ {self._names[e.call_id]} {clipped(canonical(e.arguments))}")
                 if e.verdict is Effect.DENY:
                     self._note("  " + tr("cli.call.denied_by_rule"))
             case ev.ToolProgress() as e:
                 self._out.passing(f"  {self._names.get(e.call_id, '')} {progress_text(e.progress, e.total, e.message)}")
             case ev.ToolSettled() as e:
-                self._note("  " + settled_text(e.outcome, e.content, e.duration_ms))
+                self._open.discard(e.call_id)
+                name = self._names.get(e.call_id, "") if self._side_by_side else ""
+                self._note("  " + settled_text(e.outcome, e.content, e.duration_ms, name))
             case ev.AskRaised(ask=ask) if not self._interactive and ask.kind != "tool":
                 self._note("? " + tr(f"cli.asked.{ask.kind}", server=ask.server))
             case ev.AskSettled(action=action, by=by) if not self._interactive:
@@ -139,12 +145,12 @@ def progress_text(progress: float, total: float | None, message: str | None) -> 
     return f"{share} {message}" if message else share
 
 
-def settled_text(outcome: Outcome, content: tuple[ContentBlock, ...], duration_ms: float) -> str:
-    """How a call ended, in one line."""
+def settled_text(outcome: Outcome, content: tuple[ContentBlock, ...], duration_ms: float, name: str = "") -> str:
+    """How a call ended, in one line; `name` where it is not clear which one."""
     took = f"{duration_ms / 1000:.1f} s" if duration_ms >= 1000 else f"{duration_ms:.0f} ms"
     mark = "✓" if outcome is Outcome.OK else "✗"
     told = clipped(" ".join(block_text(block) for block in content))
-    return f"{mark} {tr(f'cli.outcome.{outcome.value}')} ({took}) {told}".rstrip()
+    return f"{mark} {name + ': ' if name else ''}{tr(f'cli.outcome.{outcome.value}')} ({took}) {told}".rstrip()
 
 
 def block_text(block: ContentBlock) -> str:

@@ -238,10 +238,9 @@ def check(spec: Setting, value: Any) -> Any:
         UserFault: `bad_settings` with what would be right.
     """
 
-    def refuse(wanted: str) -> UserFault:
-        return UserFault(
-            "bad_settings", f"{spec.key}: {value!r} is not {wanted}", key=spec.key, value=str(value), wanted=wanted
-        )
+    def refuse(wanted: str, key: str, **params: str) -> UserFault:
+        return UserFault("bad_settings", f"{spec.key}: {value!r} is not {wanted}", key=spec.key, value=str(value),
+                         wanted=f"wanted.{key}", reason="value", **params)  # fmt: skip
 
     if spec.type is bool:
         if isinstance(value, bool):
@@ -250,17 +249,17 @@ def check(spec: Setting, value: Any) -> Any:
             return True
         if str(value).lower() in ("false", "0", "no", "off"):
             return False
-        raise refuse("true or false")
+        raise refuse("true or false", "flag")
     if spec.type is int:
         if isinstance(value, bool):
-            raise refuse("a whole number")
+            raise refuse("a whole number", "whole")
         try:
             number = int(value)
         except (TypeError, ValueError):
-            raise refuse("a whole number") from None
+            raise refuse("a whole number", "whole") from None
         low, high = spec.range or (number, number)
         if not low <= number <= high:
-            raise refuse(f"a whole number from {int(low)} to {int(high)}")
+            raise refuse(f"a whole number from {int(low)} to {int(high)}", "whole_range", low=str(low), high=str(high))
         return number
     if spec.type is float:
         low, high = spec.range or (float("-inf"), float("inf"))
@@ -269,10 +268,11 @@ def check(spec: Setting, value: Any) -> Any:
         except (TypeError, ValueError):
             decimal = float("nan")
         if not low <= decimal <= high:
-            raise refuse(f"a number from {low:g} to {high:g}")
+            raise refuse(f"a number from {low:g} to {high:g}", "range", low=f"{low:g}", high=f"{high:g}")
         return decimal
     if not isinstance(value, str):
-        raise refuse("text")
+        raise refuse("text", "text")
     if spec.choices and value not in spec.choices:
-        raise refuse("one of " + ", ".join(spec.choices))
+        choices = ", ".join(spec.choices)
+        raise refuse(f"one of {choices}", "choice", choices=choices)
     return value

@@ -153,7 +153,7 @@ def from_json(raw: Any) -> ToolkitConfig:
         one = _mapping(item, f"tools.{tool}")
         limit = one.get("maxChars") or 0
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-            raise _wrong(f"tools.{tool}.maxChars", "a whole number")
+            raise _wrong(f"tools.{tool}.maxChars", "a whole number", "whole")
         rules.append(ToolRule(
             tool=tool, preset=freeze(_mapping(one.get("preset") or {}, f"tools.{tool}.preset")),
             post=PostRule(str(one.get("select") or ""), one.get("dropImages") is True, limit),
@@ -164,19 +164,19 @@ def from_json(raw: Any) -> ToolkitConfig:
 
 def _mapping(value: Any, key: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _wrong(key, "an object")
+        raise _wrong(key, "an object", "object")
     return value
 
 
 def _text(value: Any, key: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise _wrong(key, "a text")
+        raise _wrong(key, "a text", "text")
     return value.strip()
 
 
 def _texts(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
-        raise _wrong(key, "a list of texts")
+        raise _wrong(key, "a list of texts", "texts")
     return tuple(value)
 
 
@@ -186,8 +186,9 @@ def _effect(value: Any, key: str) -> Effect | None:
     try:
         return Effect(value)
     except ValueError:
-        raise _wrong(key, "allow, ask or deny") from None
+        raise _wrong(key, "allow, ask or deny", "effect") from None
 
 
-def _wrong(key: str, wanted: str) -> UserFault:
-    return UserFault("bad_settings", f"{key}: {wanted} was expected", key=key, wanted=wanted, reason="toolkit")
+def _wrong(key: str, wanted: str, code: str) -> UserFault:
+    told = f"{key}: {wanted} was expected"
+    return UserFault("bad_settings", told, key=key, wanted=f"wanted.{code}", reason="toolkit")

@@ -129,3 +129,28 @@ def test_the_help_of_a_group_lists_its_verbs(capsys):
     told = capsys.readouterr().out
     assert "servers login" in told
     assert "servers logout" in told
+
+
+COMPLAINTS = [
+    (["secrets", "set"], "missing_words", "NAME"),
+    (["chat", "a", "b", "c"], "unknown_words", "b c"),
+    (["chat", "--budget"], "no_option_value", "--budget"),
+    (["usage", "--by", "moon"], "bad_choice", "purpose"),
+    (["chat", "--max-steps", "0", "hi"], "bad_number", "--max-steps"),
+    (["servers", "add", "x", "--env", "A", "--", "ls"], "bad_pair", "KEY=VALUE"),
+]
+
+
+@pytest.mark.parametrize(("argv", "reason", "named"), COMPLAINTS, ids=[reason for _, reason, _ in COMPLAINTS])
+def test_what_is_wrong_with_the_words_is_said_in_both_languages(argv, reason, named):
+    with pytest.raises(UserFault) as caught:
+        parse(argv)
+    assert caught.value.params["reason"] == reason
+    english, chinese = (i18n.Translator(language).error("usage", caught.value.params)[0] for language in i18n.LANGUAGES)
+    assert named in english and named in chinese
+    assert any("一" <= sign <= "鿿" for sign in chinese)
+
+
+def test_a_negative_number_is_a_word_not_an_option():
+    ns = parse(["settings", "set", "tools.parallel", "-1"])
+    assert (ns.key, ns.value) == ("tools.parallel", "-1")
