@@ -61,7 +61,7 @@ _COMPLAINTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 """What `argparse` complains of, to the reason that has a text in each language."""
 
 
-def _complaint(message: str) -> dict[str, str]:
+def _complaint(message: str) -> dict[str, Any]:
     """The reason of one of `argparse`'s complaints and its parts; empty for one that has no text here."""
     for reason, pattern in _COMPLAINTS:
         if found := pattern.fullmatch(message):

@@ -238,7 +238,7 @@ def check(spec: Setting, value: Any) -> Any:
         UserFault: `bad_settings` with what would be right.
     """
 
-    def refuse(wanted: str, key: str, **params: str) -> UserFault:
+    def refuse(wanted: str, key: str, **params: Any) -> UserFault:
         return UserFault("bad_settings", f"{spec.key}: {value!r} is not {wanted}", key=spec.key, value=str(value),
                          wanted=f"wanted.{key}", reason="value", **params)  # fmt: skip
 
