@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from string import Formatter
 from typing import Any
 
+from desktop_host.core.diagnosis import Finding
 from desktop_host.core.errors import HostError
 from desktop_host.core.places import shipped
 
@@ -74,6 +75,22 @@ class Translator:
         keys = (named if named.startswith("remedy.") else "", f"remedy.{code}.{reason}", f"remedy.{code}")
         return text or message or code, self._first(keys, told)
 
+    def finding(self, found: Finding) -> tuple[str, str, str]:
+        """What was looked at, what was found there, and what to do about it."""
+        kind, _, name = found.check.partition(":")
+        title = self.text(f"doctor.{kind}", name=name)
+        params = dict(found.params)
+        if isinstance(params.get("state"), str):
+            params["state"] = self.text(f"server.state.{params['state']}")
+        if found.say.startswith("error:"):
+            named = params | ({"remedy": found.remedy} if found.remedy else {})
+            what, remedy = self.error(found.say.partition(":")[2], named, str(params.get("message", "")))
+        else:
+            what, remedy = self._first((found.say,), params) if found.say else "", ""
+        if found.remedy and self.has(found.remedy):
+            remedy = self._first((found.remedy,), params)
+        return title, what, "" if found.ok else remedy
+
     def _first(self, keys: Iterable[str], params: dict[str, Any]) -> str:
         """The text of the first key that there is; empty where there is none."""
         key = next((key for key in keys if key and self.has(key)), None)
@@ -124,3 +141,8 @@ def trn(key: str, n: int, **params: Any) -> str:
 def error_text(error: HostError) -> tuple[str, str]:
     """What happened and what to do, in the current language."""
     return current().error(error.code, error.params, error.message)
+
+
+def finding_text(found: Finding) -> tuple[str, str, str]:
+    """Title, finding and remedy of a check, in the current language."""
+    return current().finding(found)

@@ -54,6 +54,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
     from desktop_host.providers.local import LocalModels
     from desktop_host.providers.scripted import ScriptedModel
     from desktop_host.servers.bundles import Bundles
+    from desktop_host.servers.environment import login_path
     from desktop_host.servers.supervisor import Servers
     from desktop_host.skills.opening import open_skills
     from desktop_host.storage import open_storage
@@ -139,8 +140,11 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 skills.source, tools, bundles, askers,
             )  # fmt: skip
             sessions = Sessions(parts)
-            health = Health(profile.path, settings, secrets, models, servers, storage)
-            host = Host(profile.name, profile.path, parts, sessions, inbox, servers, secrets, health.run, skills.admin)
+            health = Health(
+                profile.path, settings, secrets, models, servers, storage, storage.history, redactor=redactor,
+                search_path=login_path,
+            )  # fmt: skip
+            host = Host(profile.name, profile.path, parts, sessions, inbox, servers, secrets, health, skills.admin)
             await servers.open()
             try:
                 yield host

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from desktop_host.cli.context import Run, Verb
 from desktop_host.cli.output import Output, error_object
 from desktop_host.core import settings as core
 from desktop_host.core.errors import HostError
-from desktop_host.i18n import Translator, current, error_text, tr
+from desktop_host.i18n import Translator, current, error_text, finding_text, tr
 
 
 def _shown(value: Any) -> str:
@@ -62,25 +63,28 @@ def _english(key: str) -> str | None:
 
 
 async def _doctor(run: Run) -> int:
-    """Every health check; exit 1 if one is not well."""
-    well = True
-    english = Translator("en")
-    for check in await run.host.doctor():
-        ok = bool(check.get("ok"))
-        well = well and ok
-        name, remedy = str(check.get("check", "")), check.get("remedy") or None
-        label = f"doctor.{name}"
-        text = f"{'✓' if ok else '✗'} {tr(label) if current().has(label) else name}: {check.get('detail') or ''}"
-        if remedy and not ok:
-            text += f"\n  {tr(remedy) if current().has(remedy) else remedy}"
+    """Every health check; exit 1 if one is not well. `--report FILE` keeps what a person can send."""
+    diagnostics, english = run.host.diagnostics, Translator("en")
+    run.out.passing(tr("cli.doctor.running", count=len(diagnostics.checks())))
+    findings = await diagnostics.run()
+    run.out.passed()
+    for found in findings:
+        title, what, remedy = finding_text(found)
+        text = f"{'✓' if found.ok else '✗'} {title}" + (f": {what}" if what else "")
+        _, detail, plain = english.finding(found)
         run.out.item(
-            {
-                "check": name, "ok": ok, "detail": check.get("detail"),
-                "remedy": english.text(remedy) if remedy and english.has(remedy) else remedy,
-            },
-            text.rstrip(": "),
-        )  # fmt: skip
-    return 0 if well else 1
+            {"check": found.check, "ok": found.ok, "detail": detail, "remedy": plain or None},
+            f"{text}\n  {remedy}" if remedy else text,
+        )
+    if run.ns.report is not None:
+        parts = await diagnostics.report(findings)
+        path = await diagnostics.save(_path(run.ns.report), parts)
+        run.out.note(tr("cli.doctor.report", path=path, files=", ".join(part.name for part in parts)))
+    return 0 if all(found.ok for found in findings) else 1
+
+
+def _path(typed: str) -> Path:
+    return Path(typed).expanduser()
 
 
 def not_opened(out: Output, error: HostError) -> int:

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from desktop_host.cli.verbs_health import HEALTH
 from desktop_host.cli.verbs_money import MONEY
 from desktop_host.core.server_ports import Clash
 from desktop_host.core.servers import LOG_LEVELS, Protocol, ServerScope
@@ -283,7 +284,7 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("settings", "get"): _settings_get,
     ("settings", "set"): _words("key", "value"),
     ("settings", "schema"): _nothing,
-    ("doctor",): _nothing,
+    **HEALTH,
     ("serve",): _serve,
     ("knowledge", "serve"): _knowledge_serve,
     ("knowledge", "index"): _knowledge_index,

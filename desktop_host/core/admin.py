@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
 
+from desktop_host.core.diagnosis import Reach
 from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.messages import Message
 from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Quote
@@ -76,6 +77,10 @@ class ModelAdmin(Protocol):
         Raises:
             HostError: what is wrong.
         """
+        ...
+
+    async def reach(self) -> tuple[Reach, ...]:
+        """Ask each address that is set up for its models; costs nothing. Never raises for one of them."""
         ...
 
     async def close(self) -> None:

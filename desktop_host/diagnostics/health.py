@@ -1,51 +1,75 @@
-"""What `doctor` looks at: each check gives `{check, ok, detail, remedy}` and never fails itself.
-
-`check` names the locale's `doctor.<check>`, `remedy` is a key too; `detail` holds names, paths and numbers.
-"""
+"""The doctor of an open profile: every check within its own time, none of them failing itself."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import ssl
-import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from importlib import metadata
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
-from urllib.parse import urlsplit
 
 from desktop_host.core.admin import ModelAdmin, SecretStore, ServerAdmin, SettingsStore
-from desktop_host.core.errors import HostError
-from desktop_host.core.servers import ServerState, Stdio
+from desktop_host.core.diagnosis import Finding, Reach, ReportPart
+from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.ports import History
 from desktop_host.core.values import FrozenDict
+from desktop_host.diagnostics import machine, profile, report, wires, workings
+from desktop_host.diagnostics.findings import Check, faulty, ill
 from desktop_host.diagnostics.redaction import Redactor
 
 LIMIT_S = 15.0
 """How long one check may take."""
-FREE_BYTES = 200_000_000
-"""Less free space than this is a warning: a journal needs room to stay whole."""
-_PROGRAMS = ("node", "npx", "uv", "uvx", "git", "docker")
-_VENDORS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-_BROKEN = (ServerState.FAILED, ServerState.WAITING, ServerState.NEEDS_AUTH)
+AT_ONCE = 6
+"""Checks that run at the same time."""
 
 
-class Sound(Protocol):
-    """Something that can say what is wrong with it."""
+class _Round:
+    """What the checks of one run share, so that an address is asked and a journal read only once."""
 
-    async def problem(self) -> str | None: ...
+    def __init__(self, health: Health) -> None:
+        self.chats = workings.Chats(health.history, health.now())
+        self._health = health
+        self._reach: asyncio.Task[tuple[Reach, ...]] | None = None
+        self._path: asyncio.Task[str] | None = None
 
+    async def reach(self) -> tuple[Reach, ...]:
+        """Ask the addresses of models."""
+        if self._reach is None:
+            self._reach = asyncio.ensure_future(self._health.models.reach())
+        return await asyncio.shield(self._reach)
 
-def row(check: str, ok: bool, detail: str = "", remedy: str = "") -> FrozenDict:
-    """One result; a remedy only where it is needed."""
-    return FrozenDict({"check": check, "ok": ok, "detail": detail, "remedy": "" if ok else remedy})
+    async def path(self) -> str:
+        """The PATH that servers get."""
+        if self._path is None:
+            self._path = asyncio.ensure_future(self._health.search_path())
+        return await asyncio.shield(self._path)
+
+    async def end(self) -> None:
+        """Leave nothing running."""
+        left = [task for task in (self._reach, self._path, self.chats.reading) if task is not None]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 class Health:
-    """The checks of an open profile."""
+    """Implements `core.diagnosis.Diagnostics`.
+
+    Args:
+        folder: the profile's folder.
+        settings: its settings.
+        secrets: its vault.
+        models: its models.
+        servers: its servers.
+        storage: its database.
+        history: its chats.
+        redactor: knows the secrets of this process; for the report.
+        search_path: gives the PATH that servers are started with.
+        environ: where proxies, certificates and vendors' keys are looked for; None: this process's own.
+        now: seconds since the epoch.
+        limit_s: how long one check may take.
+    """
 
     def __init__(
         self,
@@ -54,177 +78,152 @@ class Health:
         secrets: SecretStore,
         models: ModelAdmin,
         servers: ServerAdmin,
-        storage: Sound,
+        storage: profile.Sound,
+        history: History,
         *,
+        redactor: Redactor | None = None,
+        search_path: Callable[[], Awaitable[str]] | None = None,
         environ: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.time,
         limit_s: float = LIMIT_S,
     ) -> None:
-        self._folder = folder
-        self._settings = settings
-        self._secrets = secrets
-        self._models = models
-        self._servers = servers
-        self._storage = storage
+        self.models, self.history, self.now = models, history, now
+        self._folder, self._settings, self._secrets = folder, settings, secrets
+        self._servers, self._storage = servers, storage
+        self._redactor = redactor or Redactor()
         self._environ = os.environ if environ is None else environ
-        self._now = now
+        self._search_path = search_path
         self._limit_s = limit_s
 
-    async def run(self) -> tuple[FrozenDict, ...]:
-        """All checks, side by side; the rows come in a fixed order."""
-        checks: tuple[tuple[str, Callable[[], Awaitable[FrozenDict]]], ...] = (
-            ("runtime", self.runtime), ("home", self.home), ("disk", self.disk), ("clock", self.clock),
-            ("settings", self.settings_file), ("database", self.database), ("secrets", self.secrets),
-            ("keys", self.keys), ("model", self.model), ("programs", self.programs), ("proxy", self.proxy),
-            ("ca_file", self.ca_file),
-        )  # fmt: skip
-        rows = await asyncio.gather(*(self._guarded(name, check) for name, check in checks))
-        return (*rows, *self.servers())
+    async def search_path(self) -> str:
+        """The PATH that servers get."""
+        return await self._search_path() if self._search_path else self._environ.get("PATH", "")
 
-    async def _guarded(self, name: str, check: Callable[[], Awaitable[FrozenDict]]) -> FrozenDict:
+    def checks(self) -> tuple[str, ...]:
+        return tuple(self._table(_Round(self)))
+
+    async def run(
+        self, names: tuple[str, ...] | None = None, told: Callable[[Finding], None] | None = None
+    ) -> tuple[Finding, ...]:
+        shared = _Round(self)
+        table = self._table(shared)
+        wanted = table if names is None else {name: table[name] for name in names if name in table}
+        some = asyncio.Semaphore(AT_ONCE)
+
+        async def one(name: str, check: Check) -> Finding:
+            async with some:
+                found = await self._guarded(name, check)
+            if told is not None:
+                told(found)
+            return found
+
+        try:
+            return tuple(await asyncio.gather(*(one(name, check) for name, check in wanted.items())))
+        finally:
+            await shared.end()
+
+    async def mend(self, check: str) -> Finding:
+        match check:
+            case "home":
+                await asyncio.to_thread(machine.close_home, self._folder)
+            case "secrets":
+                await profile.unlock(self._secrets)
+            case _:
+                raise UserFault("usage", f"the app can do nothing about {check!r} by itself", value=check)
+        return (await self.run((check,)))[0]
+
+    async def report(self, findings: tuple[Finding, ...]) -> tuple[ReportPart, ...]:
+        await self._learn()
+        logs = {s.name: self._servers.logs(s.name) for s in self._servers.statuses()}
+        return await asyncio.to_thread(
+            report.make, self._folder, findings, self._servers.statuses(), logs, self._redactor
+        )
+
+    async def save(self, target: Path, parts: tuple[ReportPart, ...]) -> Path:
+        return await asyncio.to_thread(report.write, target, parts)
+
+    async def _learn(self) -> None:
+        """Let the redactor know every secret of the profile, also those that nobody asked for in this run."""
+        for variable, value in self._environ.items():
+            if report.is_secret_name(variable):
+                self._redactor.add(value)
         try:
             async with asyncio.timeout(self._limit_s):
-                return await check()
+                for name in await self._secrets.names():
+                    self._redactor.add(await self._secrets.get(name) or "")
+        except (HostError, TimeoutError):
+            return  # a locked vault gave nothing out, so nothing of it stands in a log of this run
+
+    async def _guarded(self, name: str, check: Check) -> Finding:
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._limit_s):
+                found = await check()
         except TimeoutError:
-            return row(name, False, f"no answer within {self._limit_s:g} s", "doctor.remedy.no_answer")
+            found = ill(name, "no_answer", "no_answer", seconds=f"{self._limit_s:g}")
         except HostError as error:
-            return row(name, False, error.message, f"remedy.{error.code}")
+            found = faulty(name, error)
+        except OSError as error:
+            found = ill(name, "failed", "home", detail=error.strerror or str(error), place=str(error.filename or ""))
         except Exception as error:
             # A doctor that falls ill helps nobody: the other checks still tell what they found.
-            return row(name, False, f"{type(error).__qualname__}: {error}", "remedy.bug")
+            params = FrozenDict({"detail": f"{type(error).__qualname__}: {error}"})
+            found = Finding(name, False, "doctor.say.failed", params, "remedy.bug")
+        return replace(found, took_ms=(time.perf_counter() - started) * 1000)
 
-    async def runtime(self) -> FrozenDict:
-        """Python and Qt in versions that work together."""
-        python = ".".join(map(str, sys.version_info[:3]))
-        try:
-            qt = metadata.version("PySide6-Essentials")
-        except metadata.PackageNotFoundError:
-            return row("runtime", False, f"Python {python}, no PySide6", "doctor.remedy.no_qt")
-        return qt_row(sys.version_info[:2], qt, python)
-
-    async def home(self) -> FrozenDict:
-        """The profile's folder can be written and is private."""
-
-        def write() -> FrozenDict:
-            try:
-                with tempfile.NamedTemporaryFile(dir=self._folder, prefix=".doctor-") as file:
-                    file.write(b"x" * 4096)
-                    file.flush()
-            except OSError as error:
-                return row("home", False, f"{self._folder}: {error.strerror}", "doctor.remedy.home")
-            if os.name != "nt" and self._folder.stat().st_mode & 0o077:
-                return row("home", False, f"{self._folder}: others can read it", "doctor.remedy.home_open")
-            return row("home", True, str(self._folder))
-
-        return await asyncio.to_thread(write)
-
-    async def disk(self) -> FrozenDict:
-        """There is room."""
-        free = (await asyncio.to_thread(shutil.disk_usage, self._folder)).free
-        return row("disk", free >= FREE_BYTES, f"{free / 1e9:.1f} GB free", "doctor.remedy.disk")
-
-    async def clock(self) -> FrozenDict:
-        """The clock is not before this program was installed: certificates would be refused."""
-        installed = (await asyncio.to_thread(Path(__file__).stat)).st_mtime
-        shown = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self._now()))
-        return row("clock", self._now() > installed - 86_400, shown, "doctor.remedy.clock")
-
-    async def settings_file(self) -> FrozenDict:
-        """Every line of the settings file is used."""
-        problems: Callable[[], tuple[FrozenDict, ...]] = getattr(self._settings, "problems", tuple)
-        found = [f"{p['key']} ({p['code']})" for p in problems()]
-        return row("settings", not found, ", ".join(found), "doctor.remedy.settings")
-
-    async def database(self) -> FrozenDict:
-        """SQLite's own check finds nothing."""
-        problem = await self._storage.problem()
-        return row("database", problem is None, problem or "", "doctor.remedy.database")
-
-    async def secrets(self) -> FrozenDict:
-        """The vault keeps what it is given."""
-        probe = await self._secrets.probe()
-        detail = f"{probe['store']}: {probe['detail']}" if probe["detail"] else str(probe["store"])
-        return row("secrets", bool(probe["ok"]), detail, str(probe["remedy"]))
-
-    async def keys(self) -> FrozenDict:
-        """Which keys there are; by name."""
-        names = list(await self._secrets.names())
-        names += [f"{variable} (environment)" for variable in _VENDORS.values() if self._environ.get(variable)]
-        return row("keys", True, ", ".join(names) or "none")
-
-    async def model(self) -> FrozenDict:
-        """The model of new chats can be used."""
-        wanted = self._settings.current().model.default
-        entries = await self._models.entries()
-        exact = [e for e in entries if e.ref == wanted]
-        near = exact or [e for e in entries if e.source == wanted.partition("/")[0]]
-        if not near or any(e.ready for e in near):
-            return row("model", True, wanted)
-        reason = near[0].reason or "unknown"
-        return row("model", False, f"{wanted}: {reason}", f"doctor.remedy.model_{reason}")
-
-    async def programs(self) -> FrozenDict:
-        """The programs that servers are started by."""
-        path = self._environ.get("PATH")
-
-        def look() -> FrozenDict:
-            found = [p for p in _PROGRAMS if shutil.which(p, path=path)]
-            failed = {s.name for s in self._servers.statuses() if s.state is ServerState.FAILED}
-            missing = sorted({
-                c.launch.command for c in self._servers.configs()
-                if c.name in failed and isinstance(c.launch, Stdio) and not shutil.which(c.launch.command, path=path)
-            })  # fmt: skip
-            detail = f"found: {', '.join(found) or 'none'}" + (f"; missing: {', '.join(missing)}" if missing else "")
-            return row("programs", not missing, detail, "doctor.remedy.programs")
-
-        return await asyncio.to_thread(look)
-
-    async def proxy(self) -> FrozenDict:
-        """The proxies in use can be read."""
-        names = [n for n in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") for n in (n, n.lower()) if self._environ.get(n)]
-        used = {name: self._environ[name] for name in names}
-        if self._settings.current().network.proxy:
-            used["network.proxy"] = self._settings.current().network.proxy
-        bad = [name for name, url in used.items() if not _is_proxy(url)]
-        detail = ", ".join(f"{name}={Redactor()(url)}" for name, url in used.items()) or "none"
-        return row("proxy", not bad, detail, "doctor.remedy.proxy")
-
-    async def ca_file(self) -> FrozenDict:
-        """The extra certificates can be read."""
-        path = self._settings.current().network.ca_file or self._environ.get("SSL_CERT_FILE", "")
-        if not path:
-            return row("ca_file", True, "the system's")
-        try:
-            await asyncio.to_thread(ssl.create_default_context, cafile=path)
-        except OSError as error:
-            return row("ca_file", False, f"{path}: {error.strerror or error}", "doctor.remedy.ca_file")
-        return row("ca_file", True, path)
-
-    def servers(self) -> tuple[FrozenDict, ...]:
-        """One row for each enabled server, with the reason where it does not work."""
-        rows = []
+    def _table(self, shared: _Round) -> dict[str, Check]:
+        """The checks by name, in the order in which they are shown."""
+        table: dict[str, Check] = {
+            "runtime": machine.runtime,
+            "home": lambda: machine.home(self._folder),
+            "disk": lambda: machine.disk(self._folder),
+            "files": machine.files,
+            "watcher": lambda: machine.watcher(self._folder),
+            "crashes": lambda: machine.crashes(self._folder, self.now),
+            "settings": lambda: _at_once(profile.settings_file(self._settings)),
+            "database": lambda: profile.database(self._storage),
+            "secrets": lambda: profile.vault(self._secrets),
+            "keys": lambda: profile.keys(self._secrets, self._environ),
+            "model": lambda: profile.model(self._settings, self.models),
+            "proxy": lambda: wires.proxy(self._settings.current().network, self._environ),
+            "ca_file": lambda: wires.certificates(self._settings.current().network, self._environ),
+            "addresses": lambda: self._addresses(shared),
+            "clock": lambda: self._clock(shared),
+            "port": lambda: wires.ports(self._servers.configs(), self._settings.current().oauth.redirect_port),
+            "programs": lambda: self._programs(shared),
+            "node": lambda: self._node(shared),
+            "context": lambda: shared.chats.about("context", ("context_overflow", "too_large")),
+            "rate_limit": lambda: shared.chats.about("rate_limit", ("rate_limited", "overloaded")),
+            "schema": lambda: self._schema(shared),
+        }
         for status in self._servers.statuses():
             if status.enabled:
-                detail = f"{status.state.value}: {status.error.message}" if status.error else status.state.value
-                remedy = (status.error.remedy if status.error else "") or "doctor.remedy.server"
-                rows.append(row(f"server:{status.name}", status.state not in _BROKEN, detail, remedy))
-        return tuple(rows)
+                table[f"server:{status.name}"] = lambda name=status.name: _at_once(  # type: ignore[misc]
+                    workings.server(self._servers.status(name))
+                )
+        return table
+
+    async def _addresses(self, shared: _Round) -> Finding:
+        return wires.addresses(await shared.reach())
+
+    async def _clock(self, shared: _Round) -> Finding:
+        try:
+            found = await shared.reach()
+        except HostError:
+            found = ()  # what is wrong with the addresses is told by their own check
+        skews = [(one.name, one.skew_s) for one in found if one.skew_s is not None]
+        return await machine.clock(self.now, skews)
+
+    async def _programs(self, shared: _Round) -> Finding:
+        return await workings.programs(self._servers, await shared.path())
+
+    async def _node(self, shared: _Round) -> Finding:
+        return await workings.node(self._servers, await shared.path())
+
+    async def _schema(self, shared: _Round) -> Finding:
+        tools = workings.refused_tools(self._servers)
+        return await shared.chats.about("schema", ("bad_tool_schema",), tools)
 
 
-def qt_row(python: tuple[int, ...], qt: str, shown: str) -> FrozenDict:
-    """PySide6 6.12 drops a reference on None at each call on Python before 3.12, until the process aborts."""
-    numbers = tuple(int(part) for part in qt.split(".")[:2] if part.isdigit())
-    sound = not (numbers >= (6, 12) and python < (3, 12))
-    return row("runtime", sound, f"Python {shown}, PySide6 {qt}", "doctor.remedy.qt_python")
-
-
-def _is_proxy(url: str) -> bool:
-    try:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        return (
-            parts.scheme in ("http", "https", "socks4", "socks5", "socks5h")
-            and bool(parts.hostname)
-            and parts.port != 0
-        )
-    except ValueError:
-        return False
+async def _at_once(found: Finding) -> Finding:
+    return found

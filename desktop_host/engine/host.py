@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from desktop_host.core.admin import ModelAdmin, SecretStore, SettingsStore
 from desktop_host.core.asks import Answer, Ask
+from desktop_host.core.diagnosis import Diagnostics
 from desktop_host.core.errors import UserFault
 from desktop_host.core.events import SessionRenamed, SkillPinned, Stamped, ThinkingStreamed, TokenDelta
 from desktop_host.core.permissions import Rule
@@ -66,7 +67,7 @@ class Host(Retelling, ToolSide):
         inbox: Inbox,
         servers: ServerReach,
         secrets: SecretStore,
-        doctor: Callable[[], Awaitable[tuple[FrozenDict, ...]]],
+        diagnostics: Diagnostics,
         skills: SkillAdmin | None = None,
     ) -> None:
         self.profile = profile
@@ -81,7 +82,7 @@ class Host(Retelling, ToolSide):
         self.ledger: Ledger = parts.ledger
         self._parts, self._sessions = parts, sessions
         self._inbox = inbox
-        self._doctor = doctor
+        self.diagnostics = diagnostics
 
     @property
     def skills(self) -> SkillAdmin:
@@ -282,10 +283,6 @@ class Host(Retelling, ToolSide):
     async def revoke(self, pattern: str) -> None:
         """Take back what was allowed or denied for good for this pattern."""
         await self.ledger.revoke(pattern)
-
-    async def doctor(self) -> tuple[FrozenDict, ...]:
-        """Run all health checks: `{check, ok, detail, remedy}`."""
-        return await self._doctor()
 
     async def close(self) -> None:
         """Interrupt and release all sessions; dismiss what is asked; end all readers."""

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from desktop_host.core.admin import SecretStore, SettingsStore
 from desktop_host.core.budgets import Answers
+from desktop_host.core.diagnosis import Reach
 from desktop_host.core.errors import HostError
 from desktop_host.core.messages import user
 from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Purpose, Quote
 from desktop_host.core.ports import ChatModel, Clock
 from desktop_host.core.routes import Considered, Needs, find
 from desktop_host.core.settings import Endpoint, Network
-from desktop_host.providers import known, listing
+from desktop_host.providers import known, listing, reach
 from desktop_host.providers.cache import Cached
 from desktop_host.providers.clients import Connection
 from desktop_host.providers.keys import Keys
@@ -130,6 +131,9 @@ class Models:
         async with aclosing(model.stream(request)) as events:
             async for _event in events:
                 pass
+
+    async def reach(self) -> tuple[Reach, ...]:
+        return await reach.look(self._settings.current(), self._keys, self._connection)
 
     async def entries(self, *, refresh: bool = False) -> tuple[ModelEntry, ...]:
         endpoints = self._settings.current().endpoints

@@ -13,9 +13,11 @@ import json
 import logging
 import os
 import ssl
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -78,6 +80,8 @@ class Connection:
         self.provider = provider
         self._key = key
         self._network = network
+        self.skew_s: float | None = None
+        """Our clock minus the address's, by the `Date` of its newest answer."""
         self._client: Any = None
         self._response_type: Any = None
         self._always: dict[str, Any] = {}
@@ -147,11 +151,24 @@ class Connection:
             client = await self._open()
             options = {"headers": {**self._always, **headers}}
             if method == "get":
-                return await client.get(path, cast_to=self._response_type, options=options, stream=True)
-            return await client.post(path, cast_to=self._response_type, content=body, options=options, stream=True)
+                response = await client.get(path, cast_to=self._response_type, options=options, stream=True)
+            else:
+                response = await client.post(
+                    path, cast_to=self._response_type, content=body, options=options, stream=True
+                )
+            self._compare(response)
+            return response
         except Exception as error:
+            self._compare(getattr(error, "response", None))
             # A vendor may repeat the key in its refusal, so the SDK's exception must not reach a log.
             raise from_exception(where, error) from (None if hasattr(error, "response") else error)
+
+    def _compare(self, response: Any) -> None:
+        """Note how far our clock is from the address's."""
+        told = response.headers.get("date") if response is not None else None
+        if told:
+            with suppress(TypeError, ValueError):
+                self.skew_s = time.time() - parsedate_to_datetime(told).timestamp()
 
     async def _reply(self, where: Where, response: Any) -> Reply:
         kind = response.headers.get("content-type", "").split(";")[0].strip().lower()

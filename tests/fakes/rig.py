@@ -24,6 +24,7 @@ from desktop_host.engine.reviewer import HostReviewer
 from desktop_host.engine.sessions import Sessions
 from desktop_host.engine.spending import Spending
 from desktop_host.engine.toolkit import Toolkit
+from tests.fakes.fixed_diagnostics import FixedDiagnostics
 from tests.fakes.list_model import FixedModels, ListModel
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_history import MemoryHistory, MemoryLedger, World
@@ -129,10 +130,11 @@ class Rig:
             askers=parts.askers,
         )
 
-        async def doctor() -> tuple[Any, ...]:
-            return ()
-
-        self.host = Host("test", Path("."), parts, self.sessions, self.inbox, servers, self.vault, doctor)
+        self.diagnostics = FixedDiagnostics()
+        self.host = Host(
+            "test", Path("."), parts, self.sessions, self.inbox, servers, self.vault,
+            self.diagnostics,
+        )  # fmt: skip
         self.events: list[Stamped] = []
         self._reader = self.bus.subscribe(lossless=True, capacity=1_000_000)
         self._collector = asyncio.create_task(self._collect())

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -498,6 +499,14 @@ def test_settings_usage_models_and_doctor_have_their_shapes(program):
     assert code == (0 if all(check["ok"] for check in checks) else 1)
     assert checks
     assert all(check.keys() == {"check", "ok", "detail", "remedy"} for check in checks)
+    report = program.folder / "report.zip"
+    assert program.json("doctor", "--report", str(report))[0] == code
+    with zipfile.ZipFile(report) as bundle:
+        assert {"about.json", "checks.json", "settings.toml", "logs/host.log"} <= set(bundle.namelist())
+    _, chinese, _ = program("doctor", "--lang", "zh_CN")
+    assert "磁盘空间: 剩余" in chinese
+    code, refused = program.json("doctor", "--report", str(program.folder / "gone" / "report.zip"))
+    assert (code, refused[-1]["code"]) == (1, "database_error")
     code, models = program.json("models", "list")
     assert code == 0
     assert any(model["ref"].startswith("local") for model in models)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from desktop_host.core.errors import HostError
+from desktop_host.diagnostics import profile
+from desktop_host.i18n import Translator
 from desktop_host.profiles.vault import Vault, forget_profile, open_vault
 
 FOLDER = Path(sys.argv[2])
@@ -59,7 +61,8 @@ async def locked() -> dict[str, Any]:
     bus.close()
     fresh = await vault()
     return {"get": await code_of(fresh.get("openai")), "put": await code_of(fresh.put("b", "c")),
-            "names": await fresh.names(), "probe": await fresh.probe()}  # fmt: skip
+            "names": await fresh.names(), "probe": await fresh.probe(),
+            "doctor": Translator("en").finding(await profile.vault(fresh))}  # fmt: skip
 
 
 async def stopped() -> dict[str, Any]:

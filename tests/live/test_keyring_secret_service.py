@@ -77,6 +77,7 @@ def test_a_locked_secret_service_is_told_with_its_remedy(tmp_path: Path) -> None
     assert (answer["get"], answer["put"]) == ("vault_locked/locked", "vault_locked/locked")
     assert answer["names"] == ["openai"]
     assert (answer["probe"]["ok"], answer["probe"]["remedy"]) == (False, "remedy.vault_locked.locked")
+    assert "locked" in answer["doctor"][1] and answer["doctor"][2].startswith("Unlock the system's keyring")
 
 
 @needs_daemon

@@ -20,6 +20,8 @@ from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.servers import SamplingPolicy, ServerConfig, ServerScope, ServerState, Stdio, Timeouts
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict
+from desktop_host.diagnostics import workings
+from desktop_host.i18n import Translator
 from tests.fakes.memory_vault import MemoryVault
 from tests.fakes.servers.stage import ALLOW, OpenReviewer, alive, raw, script, stage, text, until
 
@@ -131,6 +133,8 @@ async def test_a_program_that_ends_at_once_is_reported_with_exit_code_and_output
         assert error.stderr == ("Error: Cannot find module 'left-pad'",)
         assert error.bad_stdout == "hello from stdout"
         assert s.servers.status("odd").restarts == 5
+        told = Translator("en").finding(workings.server(s.servers.status("odd")))
+        assert "lost 5 times in a row, with exit code 4; its last line: Error: Cannot find module" in told[1]
         assert len(s.events) < 30, "a crash loop must not flood"
     async with stage(tmp_path, script("odd", "odd.py", "exit0"), scale=0.02) as s:
         await s.until_state("odd", ServerState.FAILED)
