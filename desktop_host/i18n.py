@@ -17,6 +17,7 @@ from typing import Any
 from desktop_host.core.diagnosis import Finding
 from desktop_host.core.errors import HostError
 from desktop_host.core.places import shipped
+from desktop_host.core.servers import FailureReport
 
 LANGUAGES = ("en", "zh_CN")
 
@@ -60,7 +61,8 @@ class Translator:
     def error(self, code: str, params: dict[str, Any], message: str = "") -> tuple[str, str]:
         """What happened and what to do, for an error code. Falls back to `message` for an unknown code.
 
-        A text for the code and its `reason` or `kind` (`error.<code>.<reason>`) goes before the code's own, and
+        A text for the code and its `reason` or `kind` (`error.<code>.<reason>`) goes before the code's own, what
+        befell a server (`what`, a key `failure.*`) before both, and
         a remedy that the error names by its key before all others. In these texts `[…]` is left out where a `{name}` in
         it was not given; `[a|b]` takes the first part that can be filled. What was `wanted` instead may be a key
         (`wanted.…`) itself.
@@ -70,7 +72,10 @@ class Translator:
         if wanted.startswith("wanted.") and self.has(wanted):
             told["wanted"] = self._catalog.gettext(wanted).format_map(_Parts(params))
         reason = params.get("reason") or params.get("kind")
-        text = self._first((f"error.{code}.{reason}", f"error.{code}"), told)
+        what = str(params.get("what") or "")
+        text = self._first(
+            (what if what.startswith("failure.") else "", f"error.{code}.{reason}", f"error.{code}"), told
+        )
         named = str(params.get("remedy") or "")
         keys = (named if named.startswith("remedy.") else "", f"remedy.{code}.{reason}", f"remedy.{code}")
         return text or message or code, self._first(keys, told)
@@ -90,6 +95,15 @@ class Translator:
         if found.remedy and self.has(found.remedy):
             remedy = self._first((found.remedy,), params)
         return title, what, "" if found.ok else remedy
+
+    def failure(self, report: FailureReport) -> tuple[str, str]:
+        """Why a server does not work, in a sentence, and its likely cause with the mend."""
+        what, remedy = self.error(
+            report.code, {**report.params, "what": report.what, "remedy": report.remedy}, report.message
+        )
+        if not self.has(report.what) and not {"reason", "kind"} & set(report.params):
+            what = report.message  # The text of a code alone leaves out what the report knows.
+        return what, remedy
 
     def _first(self, keys: Iterable[str], params: dict[str, Any]) -> str:
         """The text of the first key that there is; empty where there is none."""

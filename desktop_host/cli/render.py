@@ -56,6 +56,8 @@ class TextView:
         self._names: dict[str, str] = {}
         self._open: set[str] = set()
         self._side_by_side = False
+        self._troubled: dict[str, str] = {}
+        """What was last told of servers that do not work."""
 
     def show(self, stamped: ev.Stamped) -> None:
         """Write one event."""
@@ -99,8 +101,8 @@ class TextView:
                 self._note(tr(key, **params) if told else tr("cli.notice", code=code, params=canonical(params)))
             case ev.SkillsChosen(skills=skills) if skills:
                 self._note(tr("cli.skills", skills=", ".join(f"{s.name} {s.version}".strip() for s in skills)))
-            case ev.ServerChanged() as e if e.state in ("failed", "waiting", "needs_auth"):
-                self._note(tr("cli.server_changed", server=e.server, state=tr(f"cli.state.{e.state}"), reason=e.reason))
+            case ev.ServerChanged() as e:
+                self._server(e)
             case ev.ToolsChanged() as e if not e.applied:
                 self._note(tr("cli.tools_changed", n=len(e.added) + len(e.removed) + len(e.changed)))
             case ev.TurnEnded():
@@ -108,6 +110,16 @@ class TextView:
                 self._said = False
             case _:
                 pass
+
+    def _server(self, event: ev.ServerChanged) -> None:
+        """A server that does not work, in words and once: not at every try."""
+        if event.state == "ready":
+            self._troubled.pop(event.server, None)
+        elif event.state in ("failed", "waiting", "needs_auth") and event.status and event.status.error:
+            why, mend = current().failure(event.status.error)
+            if self._troubled.get(event.server) != why:
+                self._troubled[event.server] = why
+                self._note(tr("cli.server_changed", server=event.server, reason=why, remedy=mend))
 
     def rest(self) -> None:
         """End a line that is still open."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ BUNDLES = (".mcpb", ".dxt")
 
 
 async def taken_over(run: Run) -> tuple[ServerConfig, ...]:
-    """Take over what `servers import` names: a file of servers, `-`, a bundle, a link, or `--from` another host.
+    """Take over what `servers import` names: a file, pasted words, `-`, a bundle, a link, or `--from` another host.
 
     Raises:
         UserFault: `usage`, `bad_config`, `bad_bundle`, `not_found`.
@@ -35,10 +36,24 @@ async def taken_over(run: Run) -> tuple[ServerConfig, ...]:
     if re.match(r"(desktop-host|cursor|vscode(-insiders)?|lmstudio):", ns.file):
         link = run.host.servers.link(ns.file)
         return await _add(run, link.servers)
-    text = await run.stdin.whole() if ns.file == "-" else await asyncio.to_thread(read_text, ns.file)
+    text = await _given(run, ns.file)
     clash = Clash(ns.clash)
     rename = clash is Clash.RENAME
     return await _add(run, run.host.servers.parse(text) if rename else await run.host.servers.read_all(text))
+
+
+async def _given(run: Run, source: str) -> str:
+    """What a file holds, or the words themselves where they are no file: a pasted command line, URL or snippet."""
+    if source == "-":
+        return await run.stdin.whole()
+    words = source.strip()
+    named = Path(words).suffix.lower() in (".json", ".jsonc") and " -" not in words
+    if not named and re.match(r"https?://\S+$|[{\"]|\S+\s+\S", words):
+        with contextlib.suppress(OSError):  # A snippet may be longer than any file's name.
+            if await asyncio.to_thread(Path(source).is_file):
+                return await asyncio.to_thread(read_text, source)
+        return words
+    return await asyncio.to_thread(read_text, source)
 
 
 async def _add(run: Run, found: tuple[ImportedServer, ...]) -> tuple[ServerConfig, ...]:

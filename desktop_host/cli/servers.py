@@ -23,12 +23,7 @@ def failure_object(report: FailureReport | None, language: Translator | None = N
     """Why a server does not work, as `--json` has it (English)."""
     if report is None:
         return None
-    language = language or Translator("en")
-    remedy = report.remedy
-    if not remedy or not language.has(remedy):
-        remedy = language.error(report.code, {}, report.message)[1] or remedy
-    else:
-        remedy = language.text(remedy, command=report.command[0] if report.command else "")
+    _, remedy = (language or Translator("en")).failure(report)
     out = {
         "code": report.code, "message": report.message, "remedy": remedy, "command": list(report.command),
         "path": report.path, "exit_code": report.exit_code, "stderr": list(report.stderr),
@@ -51,7 +46,7 @@ def status_object(status: ServerStatus) -> dict[str, Any]:
 def _cells(status: ServerStatus) -> list[str]:
     return [
         status.name, tr(f"cli.state.{status.state.value}"), status.transport, status.era or "", str(status.tools),
-        clipped(status.error.message if status.error else status.target, 80),
+        clipped(current().failure(status.error)[0] if status.error else status.target, 80),
     ]  # fmt: skip
 
 
@@ -81,8 +76,10 @@ def failure_of(name: str, report: FailureReport | None) -> KnownFault:
     if report is None:
         return KnownFault("server_failed", f"{name} is not ready", server=name)
     return KnownFault(
-        report.code, report.message, server=name, remedy=report.remedy, command=list(report.command),
-        path=report.path, exit_code=report.exit_code, stderr=list(report.stderr),
+        report.code, report.message, **{
+            **report.params, "server": name, "remedy": report.remedy, "command": list(report.command),
+            "path": report.path, "exit_code": report.exit_code, "stderr": list(report.stderr), "what": report.what,
+        },
     )  # fmt: skip
 
 
@@ -209,7 +206,8 @@ async def _test(run: Run) -> int:
     run.out.item(test_object(test))
     fault = failure_of(test.name, test.error)
     if not run.out.json:
-        run.out.note(tr("cli.servers.test_failed", name=test.name, message=fault.message))
+        said = current().failure(test.error)[0] if test.error else fault.message
+        run.out.note(tr("cli.servers.test_failed", name=test.name, message=said))
         if test.error is not None:
             explain(run, test.error)
     return fault.exit_code

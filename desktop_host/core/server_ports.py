@@ -256,6 +256,15 @@ class ServerReach(ServerAdmin, Protocol):
         """
         ...
 
+    async def mend(self, name: str) -> ServerStatus:
+        """Do what the server's failure names as its `fix`, as far as the host can, and start the server anew.
+
+        Raises:
+            UserFault: `usage`, there is nothing that the host could do by itself; `not_found`.
+            KnownFault: `permission`, the file's permissions cannot be changed.
+        """
+        ...
+
     async def login(self, name: str) -> ServerStatus:
         """Sign in to a remote server; a person is asked to open the browser.
 

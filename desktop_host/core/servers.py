@@ -143,6 +143,14 @@ class ServerConfig:
                 return url
 
 
+FIXES = (
+    "restart", "edit", "sign_in", "more_time", "make_executable", "use_sse", "use_http", "node", "uv", "docker", "bun",
+    "deno",
+)  # fmt: skip
+"""What may mend a server, with one press: start it again, change its settings, sign in, give it three times as long
+to start, make its file executable, take the other HTTP transport, get the named program."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailureReport:
     """Why a server does not work, with all that is needed to mend it."""
@@ -161,6 +169,12 @@ class FailureReport:
     """The last lines (20 at most)."""
     bad_stdout: str | None = None
     """The first line of standard output that was no JSON-RPC."""
+    what: str = ""
+    """Key of what happened (`failure.*`); empty: the text of `code` says it."""
+    params: FrozenDict = EMPTY
+    """What the texts of `what` and `code` name: `command`, `seconds`, `status`, `detail`, …"""
+    fix: str = ""
+    """What would mend it at once, one of `FIXES`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from desktop_host.servers.catalog import Catalog
 from desktop_host.servers.client import introduce, make_client
 from desktop_host.servers.connect_failed import PROBE_S, judged
 from desktop_host.servers.http import HttpFacts
+from desktop_host.servers.other_transport import serves_the_other
 from desktop_host.servers.stdio import StdioTransport
 from desktop_host.servers.tap import Tap
 from desktop_host.servers.transports import make_transport
@@ -195,9 +196,7 @@ class Connection:
         config, lines, redact = self.wiring.config, self.wiring.log.lines(), self.wiring.redact
         if ready.done():
             if self._broken or not self._closing:
-                end = KnownFault(
-                    "server_lost", self._why or failure.lost_text(config.name, seen.exit_code), server=config.name
-                )
+                end = failure.lost(config.name, seen.exit_code, self._why)
                 self.lost = failure.report(config, end, seen, lines, redact)
             return
         if self._closing:
@@ -206,8 +205,10 @@ class Connection:
         cause = (
             self.facts.fault
             or error
-            or KnownFault("server_failed", f"{config.name} closed the connection", server=config.name)
+            or KnownFault("server_failed", f"{config.name} closed the connection", server=config.name, what="hung_up")
         )
+        if self.facts.fault is None:
+            seen.other_transport = await serves_the_other(config.launch, failure.status_of(cause, seen))
         made = failure.report(config, cause, seen, lines, redact)
         ready.set_exception(judged(made, cause, self.facts, expired and config.timeouts.connect_s <= PROBE_S))
 

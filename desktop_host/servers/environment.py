@@ -188,8 +188,8 @@ def resolve_command(command: str, path: str, cwd: str | None = None) -> str:
     A command with a folder in it is taken relative to `cwd`; any other is looked up in `path`.
 
     Raises:
-        KnownFault: `server_failed` with `reason` `command_not_found`, `command_not_executable` or
-            `cwd_not_found`, and `command`, `path`, `cwd`.
+        KnownFault: `server_failed` with `reason` `command_not_found`, `path_not_found`,
+            `command_not_executable` or `cwd_not_found`, and `command`, `path`, `cwd`.
     """
 
     def fault(reason: str, message: str) -> KnownFault:
@@ -205,6 +205,8 @@ def resolve_command(command: str, path: str, cwd: str | None = None) -> str:
         found = shutil.which(wanted, path=path)
         if found is None and os.path.isfile(wanted):
             raise fault("command_not_executable", f"{wanted!r} is not executable")
+        if found is None:
+            raise fault("path_not_found", f"there is no program at {wanted!r}")
     else:
         found = shutil.which(wanted, path=path)
     if found is None:

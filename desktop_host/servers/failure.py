@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from desktop_host.core.errors import HostError, KnownFault
-from desktop_host.core.servers import FailureReport, LogLine, ServerConfig, Stdio
+from desktop_host.core.servers import FailureReport, LogLine, ServerConfig, Sse, Stdio
+from desktop_host.core.values import FrozenDict
 from desktop_host.servers.records import Redactor
+from desktop_host.servers.sign_in import wants_sign_in
 
 STDERR_LINES = 20
 
@@ -27,6 +31,23 @@ _CLUES: tuple[tuple[str, str], ...] = (
     ),
 )
 """What servers say on standard error, and the key of the likely cause (`remedy.server.<key>`)."""
+
+WHATS = frozenset({
+    "command_not_found", "path_not_found", "command_not_executable", "cwd_not_found", "ended", "hung_up",
+    "unreachable", "no_list",
+})  # fmt: skip
+"""What of our own faults has a text here (`failure.<what>`)."""
+
+_FIXES = {
+    "timeout": "more_time", "wrong_url": "edit", "command_not_found": "edit", "missing_program": "edit",
+    "missing_folder": "edit", "missing_file": "edit", "configuration": "edit", "no_key": "edit", "no_package": "edit",
+    "missing_module": "edit", "old_sdk": "edit", "old_runtime": "node", "tls": "edit",
+    "not_mcp": "edit", "proxy": "edit",
+}  # fmt: skip
+"""What mends a cause; where nothing is named, starting it again is worth a try."""
+
+_HTTP = re.compile(r"\w+: (?:.{0,80}?\bHTTP |\w+ \w+ ')(\d{3})(?:\D|$)")
+"""The status in what our own shield and the HTTP library say."""
 
 _LAUNCHERS = {
     "npx": "install_node",
@@ -65,6 +86,8 @@ class Evidence:
     exit_code: int | None = None
     bad_stdout: str | None = None
     http_status: int | None = None
+    other_transport: bool = False
+    """The address serves the HTTP transport that is not configured."""
     timed_out: bool = False
     started_at: float = 0.0
 
@@ -78,60 +101,116 @@ def report(
 ) -> FailureReport:
     """Make the report of a failed attempt; secrets are masked in every part of it."""
     leaf = main_leaf(error)
-    code, message = _name(config, leaf, seen)
+    named = _name(config, leaf, seen)
     stderr = tuple(x.text for x in lines if x.source == "stderr" and x.t >= seen.started_at)[-STDERR_LINES:]
     made = FailureReport(
-        code=code,
-        message=redact(message),
+        code=named.code,
+        message=redact(named.message),
         command=tuple(redact(c) for c in seen.command),
         path=seen.path,
         cwd=seen.cwd,
         exit_code=seen.exit_code,
         stderr=tuple(redact(x) for x in stderr),
         bad_stdout=redact(seen.bad_stdout) if seen.bad_stdout else None,
+        what=f"failure.{named.what}" if named.what else "",
+        params=FrozenDict({k: redact(v) if isinstance(v, str) else v for k, v in named.params.items()}),
     )
-    return replace(made, remedy=f"remedy.server.{_cause(config, leaf, seen, made)}")
+    cause = _cause(config, leaf, seen, made)
+    return replace(made, remedy=f"remedy.server.{cause}", fix=_fix(config, cause, named.what))
 
 
-def lost_text(name: str, exit_code: int | None) -> str:
-    """How an open connection ended."""
-    return f"{name} ended the connection" if exit_code is None else f"{name} ended with exit code {exit_code}"
+def lost(name: str, exit_code: int | None, why: str = "") -> KnownFault:
+    """An open connection ended: by itself, or because a call found that `why`."""
+    if why:
+        return KnownFault("server_lost", why, server=name, what="unreachable", detail=why)
+    if exit_code is None:
+        return KnownFault("server_lost", f"{name} ended the connection", server=name, what="hung_up")
+    message = f"{name} ended with exit code {exit_code}"
+    return KnownFault("server_lost", message, server=name, what="ended", exit_code=exit_code)
 
 
 def fault(made: FailureReport, name: str) -> KnownFault:
     """The report as an exception, for the verb that met it."""
-    return KnownFault(
-        made.code, made.message, retryable=made.code in {"server_lost", "network", "connect_timeout"},
-        server=name, remedy=made.remedy, command=list(made.command), path=made.path, cwd=made.cwd,
-        exit_code=made.exit_code, stderr=list(made.stderr), bad_stdout=made.bad_stdout,
-    )  # fmt: skip
+    said = {
+        **made.params, "server": name, "remedy": made.remedy, "command": list(made.command), "path": made.path,
+        "cwd": made.cwd, "exit_code": made.exit_code, "stderr": list(made.stderr), "bad_stdout": made.bad_stdout,
+        "what": made.what,
+    }  # fmt: skip
+    retryable = made.code in {"server_lost", "network", "connect_timeout"}
+    return KnownFault(made.code, made.message, retryable=retryable, **said)
 
 
-def _name(config: ServerConfig, leaf: BaseException, seen: Evidence) -> tuple[str, str]:
+class _Named(NamedTuple):
+    """What happened, in the code of the command line, in English, and as a key with what it names."""
+
+    code: str
+    message: str
+    what: str
+    params: dict[str, Any]
+
+
+def _name(config: ServerConfig, leaf: BaseException, seen: Evidence) -> _Named:
     name = config.name
     if isinstance(leaf, HostError):
-        return leaf.code, leaf.message
+        plain = {k: v for k, v in leaf.params.items() if isinstance(v, (str, int, float))}
+        what = str(plain.get("what") or plain.get("reason", ""))
+        return _Named(leaf.code, leaf.message, what if what in WHATS else "", plain)
     if seen.http_status in (401, 403):
-        return "auth", f"{name}: the server answered {seen.http_status}; it wants other credentials"
+        told = f"{name}: the server answered {seen.http_status}; it wants other credentials"
+        return _Named("auth", told, "refused", {"status": seen.http_status})
     if seen.timed_out or isinstance(leaf, TimeoutError):
-        return "connect_timeout", f"{name} did not finish its start within {config.timeouts.connect_s:g} s"
+        seconds = f"{config.timeouts.connect_s:g}"
+        return _Named(
+            "connect_timeout", f"{name} did not finish its start within {seconds} s", "timeout", {"seconds": seconds}
+        )
+    text = _text(leaf)
     if isinstance(config.launch, Stdio):
         if seen.exit_code is not None:
-            return "server_failed", f"{name} ended with exit code {seen.exit_code} before it was ready"
-        return "server_failed", f"{name} could not be started: {_text(leaf)}"
-    text = _text(leaf)
-    if re.search(r"(?i)certificate|ssl|tls", text):
-        return "tls", f"{name}: {text}"
-    if re.search(r"(?i)proxy", type(leaf).__name__):
-        return "proxy", f"{name}: {text}"
-    if re.search(r"Connect|Read|Write|Network|connection|resolve", text):
-        return "network", f"{name}: {text}"
-    return "server_failed", f"{name}: {text}"
+            told = f"{name} ended with exit code {seen.exit_code} before it was ready"
+            return _Named("server_failed", told, "exited", {"exit_code": seen.exit_code})
+        return _Named("server_failed", f"{name} could not be started: {text}", "not_started", {"detail": text})
+    if _HTTP.match(text):
+        code, what = "server_failed", "status"
+    elif re.search(r"(?i)certificate|ssl|tls", text):
+        code = what = "tls"
+    elif re.search(r"(?i)proxy", type(leaf).__name__):
+        code = what = "proxy"
+    elif re.search(r"Connect|Read|Write|Network|connection|resolve", text):
+        code, what = "network", "no_answer"
+    else:
+        code, what = "server_failed", "not_mcp" if seen.http_status is None else "status"
+    facts: dict[str, Any] = {"detail": text.removeprefix("MCPError: "), "address": _address(config)}
+    if what == "status":
+        facts["status"] = status_of(leaf, seen)
+    return _Named(code, f"{name}: {text}", what, facts)
+
+
+def status_of(error: BaseException, seen: Evidence) -> int | None:
+    """The HTTP status that ended an attempt, None where there was none."""
+    found = _HTTP.match(_text(main_leaf(error)))
+    return int(found[1]) if found else seen.http_status
+
+
+def _address(config: ServerConfig) -> str:
+    return "" if isinstance(config.launch, Stdio) else urlsplit(config.launch.url).netloc.rpartition("@")[2]
 
 
 def _text(error: BaseException) -> str:
     said = str(error).strip().splitlines()
     return f"{type(error).__name__}: {said[0][:300]}" if said else type(error).__name__
+
+
+def _fix(config: ServerConfig, cause: str, what: str) -> str:
+    """What one press can do about a cause."""
+    if what == "command_not_executable":
+        return "make_executable"
+    if cause.startswith("install_"):
+        return cause.removeprefix("install_")
+    if cause == "auth" or cause.startswith("sign_in."):
+        return "sign_in" if wants_sign_in(config.launch) else "edit"
+    if cause == "wrong_transport":
+        return "use_http" if isinstance(config.launch, Sse) else "use_sse"
+    return _FIXES.get(cause, "restart")
 
 
 def _cause(config: ServerConfig, leaf: BaseException, seen: Evidence, made: FailureReport) -> str:
@@ -141,10 +220,14 @@ def _cause(config: ServerConfig, leaf: BaseException, seen: Evidence, made: Fail
         if leaf.params.get("reason") == "command_not_found":
             command = str(leaf.params.get("command", "")).replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".cmd")
             return _LAUNCHERS.get(command, "command_not_found")
+        if leaf.params.get("what") == "no_list":
+            return "bad_list"
         if reason := leaf.params.get("reason"):
-            return {"cwd_not_found": "missing_file", "command_not_executable": "denied"}.get(
-                str(reason), "configuration"
-            )
+            return {
+                "cwd_not_found": "missing_folder",
+                "command_not_executable": "denied",
+                "path_not_found": "missing_program",
+            }.get(str(reason), "configuration")
         if leaf.code in ("vault_locked", "vault_unavailable"):
             return "vault"
         if leaf.code == "bad_config":
@@ -152,9 +235,13 @@ def _cause(config: ServerConfig, leaf: BaseException, seen: Evidence, made: Fail
     if made.code in ("auth", "tls", "proxy"):
         return made.code
     if not isinstance(config.launch, Stdio):
-        if seen.http_status == 404:
-            return "wrong_url"
-        return "timeout" if made.code == "connect_timeout" else "unreachable"
+        if seen.other_transport:
+            return "wrong_transport"
+        if made.code == "connect_timeout":
+            return "timeout"
+        if made.code == "network":
+            return "unreachable"
+        return "wrong_url" if seen.http_status in (404, 405) else "http_error" if seen.http_status else "not_mcp"
     said = "\n".join([*made.stderr, made.bad_stdout or ""])
     for pattern, key in _CLUES:
         if re.search(pattern, said):

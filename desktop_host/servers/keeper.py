@@ -181,7 +181,9 @@ class Keeper:
     def _list_error(self) -> FailureReport | None:
         """A server that is ready but did not give its tools says why."""
         why = self.connection.catalog.errors.get("tools") if self.connection else None
-        return FailureReport("protocol_error", f"the list of tools could not be fetched: {why}") if why else None
+        told = f"the list of tools could not be fetched: {why}"
+        said = FrozenDict({"detail": str(why)})
+        return FailureReport("protocol_error", told, what="failure.no_list", params=said) if why else None
 
     def lists_changed(self) -> None:
         """Take over what the catalog of the connection now holds."""

@@ -63,7 +63,9 @@ def list_failure(connection: Connection) -> FailureReport | None:
     why = connection.catalog.errors.get("tools")
     if why is None:
         return None
-    told = PeerFault("protocol_error", f"the list of tools could not be fetched: {why}")
+    told = PeerFault(
+        "protocol_error", f"the list of tools could not be fetched: {why}", what="no_list", detail=str(why)
+    )
     wiring = connection.wiring
     return failure.report(wiring.config, told, failure.Evidence(), wiring.log.lines(), wiring.redact)
 

@@ -31,6 +31,7 @@ from desktop_host.servers.by_hand import ByHand
 from desktop_host.servers.clashes import settled
 from desktop_host.servers.desk import Desk
 from desktop_host.servers.keeper import GIVEN_UP
+from desktop_host.servers.mending import mended
 from desktop_host.servers.patience import Patience
 from desktop_host.servers.placeholders import own_secrets
 from desktop_host.servers.pool import Pool
@@ -194,6 +195,16 @@ class Servers(ByHand, Signing):
         self._held.discard(name)
         await asyncio.gather(*(self._pool.start(k) for k in running))
         return self._pool.status(config)
+
+    async def mend(self, name: str) -> ServerStatus:
+        config, report = self._book.get(name), self.status(name).error
+        if report is None:
+            raise UserFault("usage", f"nothing is known to be wrong with {name}", reason="no_mend", server=name)
+        changed = await asyncio.to_thread(mended, config, report)
+        if changed != config:
+            await self._book.put(changed)
+            await self._changed(config, changed)
+        return await self.restart(name)
 
     async def autostart(self, aliases: tuple[str, ...] | None = None) -> None:
         self._live = True

@@ -49,6 +49,20 @@ def test_a_bundle_is_installed_runs_with_its_secret_is_updated_and_removed(progr
     assert not list(program.home.rglob("small.py")) and program.json("secrets", "list")[1] == []
 
 
+def test_pasted_words_are_imported_as_a_file_would_be(program: Program) -> None:
+    """Hazards A5, A13."""
+    code, (row,) = program.json("servers", "import", "npx -y @modelcontextprotocol/server-memory")
+    assert (code, row["name"], row["transport"], row["state"]) == (0, "memory", "stdio", "stopped")
+    code, (row,) = program.json("servers", "import", "http://127.0.0.1:9/mcp")
+    assert (code, row["transport"]) == (0, "http")
+    code, (row,) = program.json("servers", "import", '{"mcpServers": {"b": {"command": "x"}}}')
+    assert (code, row["name"]) == (0, "b")
+    code, (error,) = program.json("servers", "import", "no such file.json")
+    assert (code, error["code"]) == (2, "not_found")
+    code, (error,) = program.json("servers", "import", "a && b")
+    assert (code, error["code"], error["params"]["reason"]) == (2, "bad_config", "shell_syntax")
+
+
 def test_a_link_is_added_without_a_start_and_a_bad_one_is_refused(program):
     """Hazard K115, K116."""
     code, rows = program.json(

@@ -37,6 +37,8 @@ class Servers(QAbstractListModel):
     """`(name, tuple of list names)`: its tools, resources or prompts are others."""
     loaded = Signal()
     removed = Signal(str)
+    gave_up = Signal(str)
+    """A server was given up; told once, until it works again or a person acts on it."""
     to_chat = Signal(str, object)
     """`(text, tuple[InputFile, ...])` that the person wants in the message of the current chat."""
     signed_out = Signal(str, bool)
@@ -47,6 +49,7 @@ class Servers(QAbstractListModel):
         self._bridge = bridge
         self._statuses: list[ServerStatus] = []
         self._configs: dict[str, ServerConfig] = {}
+        self._given_up: set[str] = set()
         self.busy: set[str] = set()
         """Servers for which an act of the person is under way."""
         self.reading = True
@@ -99,6 +102,10 @@ class Servers(QAbstractListModel):
     def restart(self, name: str) -> None:
         """Stop and start a server."""
         self._act(name, lambda host: host.servers.restart(name))
+
+    def mend(self, name: str) -> None:
+        """Do what the failure of a server names as its fix."""
+        self._act(name, lambda host: host.servers.mend(name))
 
     def offer_resource(self, blocks: tuple[ContentBlock, ...], title: str) -> None:
         """Put what a resource holds into the message of the current chat."""
@@ -215,6 +222,7 @@ class Servers(QAbstractListModel):
             done(got)
 
         self.busy.add(name)
+        self._given_up.discard(name)
         self.changed.emit(name)
         self._bridge.then(make, settled, lambda e: self._failed(name, e), self)
 
@@ -247,6 +255,11 @@ class Servers(QAbstractListModel):
             event = stamped.event
             if not isinstance(event, ev.ServerChanged):
                 continue
+            if event.state not in ("failed", "starting", "waiting"):
+                self._given_up.discard(event.server)
+            elif event.state == "failed" and event.server not in self._given_up:
+                self._given_up.add(event.server)
+                self.gave_up.emit(event.server)
             row = next((i for i, s in enumerate(self._statuses) if s.name == event.server), -1)
             if row < 0 or event.status is None:
                 unknown = True

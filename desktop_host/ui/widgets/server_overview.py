@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtCore import Qt, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
 
 from desktop_host.core.auth import SignInState
 from desktop_host.core.servers import FailureReport, ServerState, ServerStatus
@@ -27,6 +28,15 @@ from desktop_host.ui.widgets.pieces import (
     row,
 )
 from desktop_host.ui.widgets.server_words import cause, counts, duration, reason, report_text
+
+DOWNLOADS = {
+    "node": "https://nodejs.org/en/download",
+    "uv": "https://docs.astral.sh/uv/getting-started/installation/",
+    "docker": "https://docs.docker.com/get-started/get-docker/",
+    "bun": "https://bun.sh/docs/installation",
+    "deno": "https://docs.deno.com/runtime/getting_started/installation/",
+}
+"""Where the makers of the programs that start servers tell how to install them."""
 
 
 class Facts(QWidget):
@@ -62,9 +72,10 @@ class FailureCard(Card):
     """Why a server does not work: all that is needed to mend it, and the buttons that do."""
 
     def __init__(
-        self, status: ServerStatus, report: FailureReport, restart: Callable[[], None], edit: Callable[[], object]
+        self, servers: Servers, status: ServerStatus, report: FailureReport, edit: Callable[[], object]
     ) -> None:
         super().__init__("card-danger", space=Space.M)
+        self._servers, self._name = servers, status.name
         self.setAccessibleName(f"{tr('server.why')}: {reason(report)}")
         self.add(row(icon_label("warning", "danger"), label(tr("server.why"), "heading"), space=Space.S))
         self.add(label(reason(report), "strong", selectable=True))
@@ -72,9 +83,13 @@ class FailureCard(Card):
             self.add(label(report.message, selectable=True))
         if mend := cause(report):
             self.add(label(mend))
-        self.restart = button(tr("action.restart"), restart, role="primary", icon="restart")
-        self.edit = button(tr("server.edit"), edit, icon="edit")
-        self.add(Flow(self.restart, self.edit, copy_button(lambda: report_text(status, report))))
+        self.edit = button(tr("server.edit"), edit, role="primary" if report.fix == "edit" else "", icon="edit")
+        self.restart = button(
+            tr("action.restart"), self._restart, role="primary" if report.fix in ("restart", "") else "", icon="restart"
+        )
+        self.fix = {"edit": self.edit, "restart": self.restart, "": self.restart}.get(report.fix) or self._fix(report)
+        others = (b for b in (self.edit, self.restart) if b is not self.fix)
+        self.add(Flow(self.fix, *others, copy_button(lambda: report_text(status, report))))
         facts = Facts()
         pairs = (
             (tr("server.exit_code"), "" if report.exit_code is None else str(report.exit_code)),
@@ -95,6 +110,25 @@ class FailureCard(Card):
                 well.addWidget(label(name, "caption"))
                 well.addWidget(CodeBox(text, name, lines=20))
                 self.add(well)
+
+    def _restart(self) -> None:
+        self._servers.restart(self._name)
+
+    def _fix(self, report: FailureReport) -> QPushButton:
+        """The one press that mends it, where that is more than starting it again."""
+        if (page := DOWNLOADS.get(report.fix)) is not None:
+            program = tr(f"server.program.{report.fix}")
+            return button(
+                tr("server.fix.get", program=program),
+                lambda: QDesktopServices.openUrl(QUrl(page)),
+                role="primary",
+                icon="download",
+            )
+        if report.fix == "sign_in":
+            return button(tr("server.sign_in"), lambda: self._servers.login(self._name), role="primary", icon="key")
+        return button(
+            tr(f"server.fix.{report.fix}"), lambda: self._servers.mend(self._name), role="primary", icon="check"
+        )
 
 
 class Overview(Page):
@@ -128,8 +162,7 @@ class Overview(Page):
             self._shown = status.error
             clear(self._failure)
             if status.error is not None:
-                card = FailureCard(status, status.error, lambda: self._servers.restart(self._name), self._edit)
-                self._failure.addWidget(card)
+                self._failure.addWidget(FailureCard(self._servers, status, status.error, self._edit))
         self.facts.put(self._pairs(status))
         self._words.setText(status.instructions or "")
         self._said.setVisible(bool(status.instructions))

@@ -44,19 +44,12 @@ def counts(status: ServerStatus) -> str:
 
 def reason(report: FailureReport) -> str:
     """What happened, in a sentence."""
-    translator = current()
-    what, _ = translator.error(report.code, {"message": report.message}, report.message)
-    # The text of a code alone can leave out what the report knows (a path, an exit code).
-    return report.message if not translator.has(f"error.{report.code}") else what
+    return current().failure(report)[0]
 
 
 def cause(report: FailureReport) -> str:
     """The likely cause and its mend."""
-    translator = current()
-    if report.remedy and translator.has(report.remedy):
-        return translator.text(report.remedy)
-    key = f"remedy.{report.code}"
-    return translator.text(key) if translator.has(key) else ""
+    return current().failure(report)[1]
 
 
 def duration(seconds: float) -> str:

@@ -75,6 +75,7 @@ class Workspace(QObject):
         bridge.batch.connect(self._on_batch)
         self.sessions.deleted.connect(self._deleted)
         self.settings.changed.connect(self._setting_changed)
+        self.servers.gave_up.connect(self._server_failed)
         self.servers.to_chat.connect(lambda text, files: into_chat(self, text, files))
         window.rebuilt.connect(self._refill)
         self._fill()
@@ -278,17 +279,19 @@ class Workspace(QObject):
     def _on_batch(self, batch: tuple[ev.Stamped, ...]) -> None:
         for stamped in batch:
             match stamped.event:
-                case ev.ServerChanged(server=name, state="failed") if self.page != "servers":
-                    self.window.toasts.say(
-                        tr("servers.toast.failed", name=name), "warning",
-                        (tr("servers.toast.show"), lambda n=name: self.show_servers(n)),  # type: ignore[misc]
-                    )  # fmt: skip
                 case ev.AskRaised() if stamped.session and not self._in_view(stamped.session):
                     session = stamped.session
                     self.window.toasts.say(
                         tr("sessions.toast.waiting"), "info",
                         (tr("sessions.toast.show"), lambda s=session: self.show_chat(s)),  # type: ignore[misc]
                     )  # fmt: skip
+
+    def _server_failed(self, name: str) -> None:
+        if self.page != "servers":
+            self.window.toasts.say(
+                tr("servers.toast.failed", name=name), "warning",
+                (tr("servers.toast.show"), lambda: self.show_servers(name)),
+            )  # fmt: skip
 
     def _in_view(self, session: str) -> bool:
         return self.page == "chats" and session == self.session
