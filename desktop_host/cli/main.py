@@ -18,6 +18,7 @@ from desktop_host.cli.profiles import profiles_verb
 from desktop_host.cli.signals import ENDING, On
 from desktop_host.core.errors import HostError
 from desktop_host.core.profiles import ProfilesPort
+from desktop_host.core.settings import not_used
 from desktop_host.engine.host import HeadlessPolicy, HostSpec, Opener
 
 _log = logging.getLogger(__name__)
@@ -106,6 +107,8 @@ async def _hosted(ns: Namespace, out: Output, opener: Opener, gateway: ServeGate
                     i18n.install(host.settings.current().general.language)
                 if ns.log_level is not None:
                     logging.getLogger("desktop_host").setLevel(ns.log_level.upper())
+                if ns.verb != "doctor" and (unused := not_used(host.settings.problems())):
+                    out.note("\n  ".join(i18n.error_text(unused)))
                 return await _logged(verb_of(ns)(Run(ns, host, out, gateway=gateway)))
         except asyncio.CancelledError:
             return INTERRUPTED

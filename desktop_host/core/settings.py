@@ -19,6 +19,7 @@ from desktop_host.core.settings_fields import lines as _lines
 from desktop_host.core.settings_fields import number as _number
 from desktop_host.core.settings_fields import text as _text
 from desktop_host.core.settings_oauth import OAuthSettings
+from desktop_host.core.values import FrozenDict
 
 SCHEMA = 1
 """Number of the file's form; older files are upgraded step by step when opened."""
@@ -229,6 +230,14 @@ def put(settings: Settings, key: str, value: Any) -> Settings:
     section, name = key.split(".", 1)
     checked = check(spec, value)
     return replace(settings, **{section: replace(getattr(settings, section), **{name: checked})})
+
+
+def not_used(problems: tuple[FrozenDict, ...]) -> UserFault | None:
+    """What to tell a person of values in the file that are not used; None: all are."""
+    if not problems:
+        return None
+    keys = ", ".join(str(problem["key"]) for problem in problems)
+    return UserFault("bad_settings", f"not used: {keys}", reason="not_used", keys=keys)
 
 
 def check(spec: Setting, value: Any) -> Any:

@@ -102,6 +102,9 @@ class FakeSettings:
         self.now = put(self.now, key, value)
         return self.now
 
+    def problems(self) -> tuple[FrozenDict, ...]:
+        return ()
+
 
 class FakeHistory:
     """Rows, options and small values in memory."""

@@ -49,6 +49,9 @@ class MemorySettings:
     async def save(self, settings: Settings) -> None:
         self.settings = settings
 
+    def problems(self) -> tuple[FrozenDict, ...]:
+        return ()
+
 
 @dataclass
 class MemoryToolkit:

@@ -515,6 +515,7 @@ class ShellSettings:
 
     def __init__(self, now: Settings) -> None:
         self.now = now
+        self.found: tuple[FrozenDict, ...] = ()
 
     def current(self) -> Settings:
         return self.now
@@ -525,6 +526,9 @@ class ShellSettings:
 
     async def save(self, settings: Settings) -> None:
         self.now = settings
+
+    def problems(self) -> tuple[FrozenDict, ...]:
+        return self.found
 
 
 class ShellHost(FakeHost):

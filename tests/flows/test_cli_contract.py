@@ -519,6 +519,16 @@ def test_settings_usage_models_and_doctor_have_their_shapes(program):
         assert rows or by == "server", by
 
 
+def test_values_of_the_settings_file_that_are_not_used_are_told_and_kept(program):
+    program("settings", "set", "tools.max_steps", "7")
+    file = program.home / "profiles" / "default" / "settings.toml"
+    file.write_text(file.read_text() + '[general]\ntheme = "pink"\n')
+    code, out, err = program("settings", "get", "tools.max_steps")
+    assert (code, out) == (0, "7\n")
+    assert "general.theme" in err
+    assert 'theme = "pink"' in file.read_text()
+
+
 def test_a_broken_settings_file_is_named_and_left_alone(program):
     program("settings", "get")
     file = program.home / "profiles" / "default" / "settings.toml"

@@ -17,6 +17,7 @@ from desktop_host import i18n
 from desktop_host.core import events as ev
 from desktop_host.core.asks import OpenUrl
 from desktop_host.core.sessions import SessionState
+from desktop_host.core.values import FrozenDict
 from desktop_host.ui.actions import COMMANDS
 from desktop_host.ui.theme import theme
 from desktop_host.ui.tokens import COLORS, Colors
@@ -34,8 +35,9 @@ Make = Callable[..., Shell]
 def make(qtbot: QtBot, tmp_path: Path) -> Iterator[Make]:
     made: list[Shell] = []
 
-    def build(*, onboarded: bool = True, populate: bool = True) -> Shell:
+    def build(*, onboarded: bool = True, populate: bool = True, unread: str = "") -> Shell:
         host = ShellHost(onboarded=onboarded)
+        host.settings.found = (FrozenDict({"key": unread, "code": "bad_value"}),) if unread else ()
         if populate:
             host.populate()
         shell = Shell(qtbot, tmp_path, host)
@@ -46,6 +48,15 @@ def make(qtbot: QtBot, tmp_path: Path) -> Iterator[Make]:
     for shell in made:
         shell.close()
     theme.apply("light", 100)
+
+
+def test_values_of_the_settings_file_that_are_not_used_are_told_once(make: Make) -> None:
+    shell = make(unread="general.theme")
+    shell.until(lambda: any("general.theme" in text for text in shell.window.toasts.texts()))
+    shell.window.toasts.clear()
+    shell.workspace.settings.refresh()
+    shell.until(lambda: shell.workspace.settings.loaded)
+    assert not any("general.theme" in text for text in shell.window.toasts.texts())
 
 
 def rows(shell: Shell) -> list[str]:

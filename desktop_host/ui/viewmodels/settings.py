@@ -34,10 +34,16 @@ class ProfileSettings(QObject):
     def refresh(self) -> None:
         """Read the file's values again."""
 
-        async def read(host: Host) -> Settings:
-            return host.settings.current()
+        async def read(host: Host) -> tuple[Settings, HostError | None]:
+            return host.settings.current(), core.not_used(host.settings.problems())
 
-        self._bridge.then(read, self._show, self.failed.emit, self)
+        self._bridge.then(read, self._loaded, self.failed.emit, self)
+
+    def _loaded(self, found: tuple[Settings, HostError | None]) -> None:
+        first = not self.loaded
+        self._show(found[0])
+        if first and found[1] is not None:
+            self.failed.emit(found[1])
 
     def value(self, key: str) -> Any:
         """The value of a key."""
