@@ -15,6 +15,7 @@ from desktop_host.core.servers import SamplingPolicy
 from desktop_host.core.sessions import SessionOptions
 from desktop_host.core.settings import Settings
 from desktop_host.core.toolkit import ToolkitConfig
+from desktop_host.core.values import FrozenDict
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
 from desktop_host.engine.host import HeadlessPolicy, Host, TurnResult, UserInput
