@@ -42,9 +42,10 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
 
     Raises:
         UserFault: `bad_settings`, `bad_config`, `usage` (a bad profile name).
-        KnownFault: `database_error`, `disk_full`.
+        KnownFault: `database_error`, `disk_full`, `storage_unavailable`.
     """
     # Here, not above: these rooms bring the SDKs' weight with them.
+    from desktop_host.app.record import shared_record
     from desktop_host.diagnostics import CrashReports, Health, Redactor, start_logging
     from desktop_host.profiles.settings_file import SettingsFile
     from desktop_host.profiles.store import Profiles
@@ -75,13 +76,16 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
         asyncio.get_running_loop().set_exception_handler(crashes.on_loop)
         settings = await SettingsFile.open(profile.path / "settings.toml")
 
+        inbox: Inbox | None = None
+
         async def ask() -> str | None:
-            return await ask_passphrase(inbox)
+            return await ask_passphrase(inbox) if inbox else None  # before the engine stands nobody can be asked
 
         asked = None if spec.headless is not None else ask  # with nobody watching, only the passphrase file counts
         secrets = await open_vault(profile.uuid, profile.path, passphrase=passphrase or asked, seen=redactor.add)
         opened.push_async_callback(secrets.close)
-        async with open_storage(profile.path) as storage:
+        shared = None if spec.own_record else await shared_record(settings, secrets, redactor)
+        async with open_storage(profile.path, shared=shared) as storage:
             models = Models(
                 settings, secrets, clock, local=LocalModels(), scripted=ScriptedModel, answers=storage.answers
             )
@@ -137,7 +141,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             bundles = Bundles(profile.path / "bundles", servers, secrets)
             parts = Parts(
                 storage.history, storage.ledger, models, tools, settings, inbox, gate, bus, clock, spending,
-                skills.source, tools, bundles, askers,
+                skills.source, tools, bundles, askers, storage.where(),
             )  # fmt: skip
             sessions = Sessions(parts)
             health = Health(

@@ -147,7 +147,8 @@ def host_spec(ns: Namespace) -> HostSpec:
     if ns.verb is None or ns.action == "login":  # A person is there to answer.
         return HostSpec(expanded(ns.home), ns.profile)
     if not hasattr(ns, "mcp_config"):
-        return HostSpec(expanded(ns.home), ns.profile, HeadlessPolicy())
+        own = ns.verb in ("settings", "secrets")
+        return HostSpec(expanded(ns.home), ns.profile, HeadlessPolicy(), own_record=own)
     return HostSpec(
         home=expanded(ns.home),
         profile=ns.profile,

@@ -19,7 +19,7 @@ _FAMILIES: dict[int, str] = {
     3: "decision_needed",
     4: "budget_spent quota_spent price_unknown",
     5: """auth billing permission rate_limited overloaded network tls proxy server_failed server_lost
-       connect_timeout model_missing vault_unavailable vault_locked disk_full""",
+       connect_timeout model_missing vault_unavailable vault_locked disk_full storage_unavailable""",
     130: "interrupted",
 }
 

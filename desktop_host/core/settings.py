@@ -6,7 +6,7 @@ the range; its label and help are the locale keys `settings.<key>` and `settings
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_type_hints
 
@@ -19,6 +19,7 @@ from desktop_host.core.settings_fields import lines as _lines
 from desktop_host.core.settings_fields import number as _number
 from desktop_host.core.settings_fields import text as _text
 from desktop_host.core.settings_oauth import OAuthSettings
+from desktop_host.core.settings_storage import Storage
 from desktop_host.core.values import FrozenDict
 
 SCHEMA = 1
@@ -147,6 +148,7 @@ class Settings:
     cache: Cache = field(default_factory=Cache)
     routing: Routing = field(default_factory=Routing)
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
+    storage: Storage = field(default_factory=Storage)
     endpoints: tuple[Endpoint, ...] = ()
     rules: tuple[PermissionRule, ...] = ()
     routes: tuple[Route, ...] = ()
@@ -165,6 +167,7 @@ SECTIONS: dict[str, type] = {
     "cache": Cache,
     "routing": Routing,
     "oauth": OAuthSettings,
+    "storage": Storage,
 }
 
 
@@ -178,6 +181,8 @@ class Setting:
     widget: str
     choices: tuple[str, ...] = ()
     range: tuple[float, float] | None = None
+    check: Callable[[str], None] | None = None
+    """Refuses text that is not fit, by `UserFault`."""
 
 
 def schema() -> Iterator[Setting]:
@@ -188,7 +193,7 @@ def schema() -> Iterator[Setting]:
             meta = f.metadata
             yield Setting(
                 f"{section}.{f.name}", hints[f.name], f.default, meta["widget"],
-                tuple(meta.get("choices", ())), meta.get("range"),
+                tuple(meta.get("choices", ())), meta.get("range"), meta.get("check"),
             )  # fmt: skip
 
 
@@ -284,4 +289,6 @@ def check(spec: Setting, value: Any) -> Any:
     if spec.choices and value not in spec.choices:
         choices = ", ".join(spec.choices)
         raise refuse(f"one of {choices}", "choice", choices=choices)
+    if spec.check is not None:
+        spec.check(value)
     return value

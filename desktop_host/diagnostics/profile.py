@@ -18,9 +18,10 @@ _VALUE_CHARS = 80
 
 
 class Sound(Protocol):
-    """Something that can say what is wrong with it."""
+    """A store that can say where it is and what is wrong with it."""
 
     async def problem(self) -> str | None: ...
+    def where(self) -> FrozenDict: ...
 
 
 def settings_file(settings: SettingsStore) -> Finding:
@@ -38,11 +39,14 @@ def settings_file(settings: SettingsStore) -> Finding:
 
 
 async def database(storage: Sound) -> Finding:
-    """SQLite's own check finds nothing."""
+    """The store in use answers, and its own check finds nothing."""
+    used = storage.where()
     problem = await storage.problem()
     if problem is None:
-        return well("database", "database")
-    return ill("database", "database_bad", "database", place="host.db", detail=problem)
+        return well("database", "database", detail=used["detail"], where=used["place"])
+    if used["store"] == "sqlite":
+        return ill("database", "database_bad", "database", place="host.db", detail=problem)
+    return ill("database", "database_shared_bad", "database_shared", place=str(used["place"]), detail=problem)
 
 
 async def vault(secrets: SecretStore) -> Finding:

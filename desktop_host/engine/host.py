@@ -53,6 +53,8 @@ class HostSpec:
     """With `mcp_config`: whether the profile's own servers stay."""
     skill_folders: tuple[Path, ...] = ()
     log_level: str = "INFO"
+    own_record: bool = False
+    """Leave `storage.url` aside: for what only looks at settings and secrets, so that a bad address can be mended."""
 
 
 class Host(Retelling, ToolSide):
@@ -72,7 +74,7 @@ class Host(Retelling, ToolSide):
     ) -> None:
         self.profile = profile
         self.folder = folder
-        """The profile's folder."""
+        self.record = parts.record
         self.servers = servers
         self.models: ModelAdmin = parts.models
         self.settings: SettingsStore = parts.settings

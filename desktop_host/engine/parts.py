@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from desktop_host.core.admin import ModelAdmin, SettingsStore
 from desktop_host.core.ports import Clock, History, Ledger, SkillSource, ToolSource
 from desktop_host.core.server_ports import BundleAdmin
+from desktop_host.core.values import FrozenDict
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
 from desktop_host.engine.inbox import Inbox
@@ -33,3 +34,5 @@ class Parts:
     toolkit: Toolkit | None = None
     bundles: BundleAdmin | None = None
     askers: Askers = field(default_factory=Askers)
+    record: FrozenDict = field(default_factory=FrozenDict)
+    """Where conversations are kept: `{store: sqlite | postgresql, place, detail}`."""

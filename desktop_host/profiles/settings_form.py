@@ -55,7 +55,8 @@ def read(document: dict[str, Any]) -> Reading:
             try:
                 settings = core.put(settings, key, value)
             except UserFault as error:
-                bad(key, "bad_value", value, str(error.params.get("wanted", "")))
+                # What is no plain wrong value (`value` is missing) may be a secret: it is named, not shown.
+                bad(key, "bad_value", value if "value" in error.params else None, str(error.params.get("wanted", "")))
     endpoints, rules = [], []
     for index, table in _tables(document, "endpoints", bad):
         endpoint = _endpoint(table)

@@ -1,4 +1,7 @@
-"""SQLite: journal, drafts, blobs, search, grants, usage, budgets and kept answers."""
+"""The record of a profile: journal, drafts, blobs, search, grants, usage, budgets and kept answers.
+
+In SQLite below the profile's folder, or in a PostgreSQL database that several computers share.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,21 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from desktop_host.core.errors import HostError
+from desktop_host.core.values import FrozenDict
 from desktop_host.storage.answers import SqlAnswers
-from desktop_host.storage.blobs import Blobs
-from desktop_host.storage.database import FILE, Database, set_aside
+from desktop_host.storage.blobs import BlobFiles
+from desktop_host.storage.database import FILE, SqliteDatabase, set_aside
 from desktop_host.storage.history import JournalHistory
 from desktop_host.storage.lease import BEAT_S, Leases
 from desktop_host.storage.ledger import SqlLedger
 from desktop_host.storage.purses import SqlPurses
+from desktop_host.storage.search import TrigramSearch
+from desktop_host.storage.sql import Blobs, Database, Search
 
 __all__ = ["JournalHistory", "SqlLedger", "Storage", "open_storage", "set_aside"]
 
@@ -26,44 +32,72 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """An open database."""
+    """An open record."""
 
     history: JournalHistory
     ledger: SqlLedger
     database: Database
+    """What holds the journal."""
+    own: Database
+    """The profile's own file; the same, where nothing is shared."""
     purses: SqlPurses
     answers: SqlAnswers
 
     async def problem(self) -> str | None:
-        """What is wrong with the file; None for a sound one.
+        """What is wrong with it; None where nothing is.
 
         Raises:
-            KnownFault: `database_error`, it cannot even be read.
+            KnownFault: `database_error` or `storage_unavailable`, it cannot even be read.
         """
-        return await self.database.problem()
+        found = await self.database.problem()
+        return found if found or self.own is self.database else await self.own.problem()
+
+    def where(self) -> FrozenDict:
+        """`{store: sqlite | postgresql, place, detail}`, without any secret."""
+        return self.database.where()
 
 
 @contextlib.asynccontextmanager
-async def open_storage(folder: Path, *, now: Callable[[], float] = time.time) -> AsyncIterator[Storage]:
-    """Open the database of a profile's folder; any number of processes may.
+async def open_storage(
+    folder: Path, *, shared: Mapping[str, str] | None = None, now: Callable[[], float] = time.time
+) -> AsyncIterator[Storage]:
+    """Open the record of a profile; any number of processes may.
 
     Args:
         folder: the profile's folder; holds `host.db` and `blobs/`.
+        shared: libpq's parameters of the PostgreSQL database that holds the journal, the blobs and what is spent;
+            None: the profile's own file does. What a person allowed is in the file either way.
         now: seconds since the epoch.
 
     Raises:
-        KnownFault: `database_error` with `reason` (`newer_schema`, `corrupt`, `locked`, `not_writable`, `io`)
-            or `disk_full`. The file is left as it is; `set_aside(folder)` moves a damaged one away.
+        KnownFault: `database_error` with `reason` (`newer_schema`, `corrupt`, `locked`, `not_writable`, `io`),
+            `disk_full`, or `storage_unavailable` with `reason`. The file is left as it is; `set_aside(folder)`
+            moves a damaged one away.
     """
-    database = Database(folder / FILE)
-    leases = Leases()
-    await database.open()
-    try:
-        history = JournalHistory(database, Blobs(folder / "blobs"), leases, now)
+    async with contextlib.AsyncExitStack() as opened:
+        own = SqliteDatabase(folder / FILE, now)
+        await own.open()
+        opened.push_async_callback(own.close)
+        database: Database = own
+        blobs: Blobs = BlobFiles(folder / "blobs")
+        search: Search = TrigramSearch()
+        if shared is not None:
+            from desktop_host.storage.blob_rows import BlobRows
+            from desktop_host.storage.gram_search import GramSearch
+            from desktop_host.storage.postgres import PostgresDatabase
+
+            server = PostgresDatabase(shared)
+            await server.open()
+            opened.push_async_callback(server.close)
+            database, blobs, search = server, BlobRows(), GramSearch()
+        leases = Leases()
+        history = JournalHistory(database, blobs, search, leases, now)
         await history.sweep()
-        beating = asyncio.create_task(_beat(database, leases, now), name="lease heartbeat")
+        beating = asyncio.create_task(_beat(database, leases), name="lease heartbeat")
         try:
-            yield Storage(history, SqlLedger(database), database, SqlPurses(database, now), SqlAnswers(database))
+            yield Storage(
+                history, SqlLedger(database, own), database, own, SqlPurses(database), SqlAnswers(database)
+            )  # fmt: skip
         finally:
             beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -73,14 +107,12 @@ async def open_storage(folder: Path, *, now: Callable[[], float] = time.time) ->
             except HostError as error:
                 # Our process ends its leases anyway; a full disk must not keep the host from closing.
                 _log.warning("leases were not given back: %s", error)
-    finally:
-        await database.close()
 
 
-async def _beat(database: Database, leases: Leases, now: Callable[[], float]) -> None:
+async def _beat(database: Database, leases: Leases) -> None:
     while True:
         await asyncio.sleep(BEAT_S)
         try:
-            await database.write(lambda db: leases.beat(db, now()))
+            await database.write(leases.beat)
         except HostError as error:
             _log.warning("no heartbeat: %s", error)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 
 from desktop_host.core.budgets import CachedAnswer
 from desktop_host.core.values import freeze
-from desktop_host.storage.database import Database
 from desktop_host.storage.journal import dump
+from desktop_host.storage.sql import Database, Sql
 
 KEPT = 1000
 """Answers that are kept at most; the oldest go first."""
@@ -17,7 +16,7 @@ COMPARED = 200
 
 
 class SqlAnswers:
-    """`Answers` over SQLite."""
+    """`Answers` over a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,10 +32,12 @@ class SqlAnswers:
         question = answer.question.encode("utf-8", "replace").decode()
         values = (answer.key, scope, question, answer.model, dump(answer.answer), answer.created)
 
-        def write(db: sqlite3.Connection) -> None:
-            db.execute("DELETE FROM answers WHERE key = ?", (answer.key,))
+        def write(db: Sql) -> None:
             db.execute(
-                "INSERT INTO answers (key, scope, question, model, answer, created) VALUES (?, ?, ?, ?, ?, ?)", values
+                "INSERT INTO answers (key, scope, question, model, answer, created) VALUES (?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (key) DO UPDATE SET scope = excluded.scope, question = excluded.question,"
+                " model = excluded.model, answer = excluded.answer, created = excluded.created",
+                values,
             )
             db.execute(
                 "DELETE FROM answers WHERE key IN"

@@ -11,22 +11,56 @@ import binascii
 import hashlib
 import os
 import re
-import sqlite3
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from desktop_host.core.errors import KnownFault, UserFault
+from desktop_host.storage.sql import Sql
 
 INLINE_LIMIT = 16 * 1024
 """Longest string (characters) that stays in a row."""
 
+SWEEPING = "blobs"
+"""The word by which those who remove blobs and those who use them wait for each other."""
+
 _SHA = re.compile(r"\b[0-9a-f]{64}\b")
 
 
-class Blobs:
-    """The folder of blobs. Its methods run on the database's thread."""
+class BlobUses:
+    """Which sessions use which blobs: rows, wherever the bytes lie."""
+
+    def use(self, db: Sql, owner: int, shas: Iterable[str]) -> None:
+        """Note that a session uses these blobs."""
+        for sha in shas:
+            db.execute("INSERT INTO blob_uses (sha256, owner) VALUES (?, ?) ON CONFLICT DO NOTHING", (sha, owner))
+            db.execute("UPDATE blobs SET loose = 0 WHERE sha256 = ? AND loose = 1", (sha,))
+
+    def mentioned(self, db: Sql, text: str) -> set[str]:
+        """The kept blobs whose digests stand in `text`."""
+        found = set(_SHA.findall(text))
+        if found:
+            db.alone(SWEEPING, shared=True)
+        return {s for s in found if db.execute("SELECT 1 FROM blobs WHERE sha256 = ?", (s,)).fetchone()}
+
+    def unused(self, db: Sql, candidates: Iterable[str]) -> list[str]:
+        """Those of `candidates` that nobody uses, now that nobody can begin to."""
+        db.alone(SWEEPING)
+        query = (
+            "SELECT 1 FROM blobs WHERE sha256 = ? AND loose = 0"
+            " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.sha256 = blobs.sha256)"
+        )
+        return [sha for sha in candidates if db.execute(query, (sha,)).fetchone()]
+
+
+def missing(sha256: str) -> UserFault:
+    """The fault of a digest that nothing is kept under."""
+    return UserFault("not_found", f"there is no blob {sha256}", kind="blob", name=sha256[:80])
+
+
+class BlobFiles(BlobUses):
+    """`Blobs` as files of a folder. Its methods run on the database's thread."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,63 +69,40 @@ class Blobs:
         """Where a blob lies."""
         return self.folder / sha256[:2] / sha256
 
-    def write(self, db: sqlite3.Connection, data: bytes, *, loose: bool = False) -> str:
-        """Keep `data`; within a write transaction. `loose`: no session uses it yet."""
+    def write(self, db: Sql, data: bytes, *, loose: bool = False) -> str:
         sha = hashlib.sha256(data).hexdigest()
         target = self.path(sha)
         if not (target.exists() and target.stat().st_size == len(data)):
             self._store(target, data)
         db.execute(
             "INSERT INTO blobs (sha256, size, loose) VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET loose = max(loose, excluded.loose)",
+            " ON CONFLICT (sha256) DO UPDATE SET loose = max(blobs.loose, excluded.loose)",
             (sha, len(data), int(loose)),
         )
         return sha
 
-    def read(self, sha256: str) -> bytes:
-        """The bytes, proved by their digest.
+    def place(self, sha256: str) -> str:
+        return str(self.path(sha256))
 
-        Raises:
-            UserFault: `not_found`, that is no digest of a kept blob.
-            KnownFault: `database_error`, the file is damaged.
-        """
-        missing = UserFault("not_found", f"there is no blob {sha256}", kind="blob", name=sha256[:80])
+    def read(self, db: Sql, sha256: str) -> bytes:
         if not _SHA.fullmatch(sha256):
-            raise missing
+            raise missing(sha256)
         path = self.path(sha256)
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise missing from None
+            raise missing(sha256) from None
         if hashlib.sha256(data).hexdigest() != sha256:
             raise KnownFault(
                 "database_error", f"{path} is damaged: its digest differs", reason="blob_damaged", path=str(path)
             )
         return data
 
-    def use(self, db: sqlite3.Connection, owner: int, shas: Iterable[str]) -> None:
-        """Note that a session uses these blobs."""
-        for sha in shas:
-            db.execute("INSERT OR IGNORE INTO blob_uses (sha256, owner) VALUES (?, ?)", (sha, owner))
-            db.execute("UPDATE blobs SET loose = 0 WHERE sha256 = ? AND loose = 1", (sha,))
-
-    def mentioned(self, db: sqlite3.Connection, text: str) -> set[str]:
-        """The kept blobs whose digests stand in `text`."""
-        found = set(_SHA.findall(text))
-        return {s for s in found if db.execute("SELECT 1 FROM blobs WHERE sha256 = ?", (s,)).fetchone()}
-
-    def sweep(self, db: sqlite3.Connection, candidates: Iterable[str]) -> None:
-        """Remove those of `candidates` that nobody uses any more; within a write transaction."""
-        for sha in candidates:
-            unused = db.execute(
-                "SELECT 1 FROM blobs WHERE sha256 = ? AND loose = 0"
-                " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob_uses.sha256 = blobs.sha256)",
-                (sha,),
-            ).fetchone()
-            if unused:
-                # The file goes first: a row without a file is found and written anew, a file without a row is lost.
-                self.path(sha).unlink(missing_ok=True)
-                db.execute("DELETE FROM blobs WHERE sha256 = ?", (sha,))
+    def sweep(self, db: Sql, candidates: Iterable[str]) -> None:
+        for sha in self.unused(db, candidates):
+            # The file goes first: a row without a file is found and written anew, a file without a row is lost.
+            self.path(sha).unlink(missing_ok=True)
+            db.execute("DELETE FROM blobs WHERE sha256 = ?", (sha,))
 
     def _store(self, target: Path, data: bytes) -> None:
         self.folder.mkdir(mode=0o700, exist_ok=True)

@@ -14,15 +14,16 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from desktop_host.core.errors import HostError, KnownFault, UserFault
+from desktop_host.core.values import FrozenDict
 from desktop_host.storage.migrations import STEPS, migrate, newer_schema
+from desktop_host.storage.sql import Sql, T
 
-T = TypeVar("T")
 FILE = "host.db"
 BUSY_MS = 5000
 """How long a writer waits for another process's transaction."""
@@ -77,11 +78,26 @@ def _disk_full(path: Path, detail: str) -> KnownFault:
     )  # fmt: skip
 
 
-class Database:
+class _Transaction:
+    """`Sql` over the one connection: a write transaction has the file to itself anyway."""
+
+    def __init__(self, db: sqlite3.Connection, now: Callable[[], float]) -> None:
+        self._db = db
+        self.clock = now
+
+    def execute(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._db.execute(query, values)
+
+    def alone(self, what: str, *, shared: bool = False) -> None:
+        """Nothing to do."""
+
+
+class SqliteDatabase:
     """A database file and the thread that owns it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, now: Callable[[], float] = time.time) -> None:
         self.path = path
+        self._now = now
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="desktop-host-db")
         self._db: sqlite3.Connection | None = None
 
@@ -103,22 +119,19 @@ class Database:
         await loop.run_in_executor(self._worker, self._close)
         self._worker.shutdown(wait=False)
 
-    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` on one consistent state of the database."""
+    def where(self) -> FrozenDict:
+        return FrozenDict({"store": "sqlite", "place": str(self.path), "detail": f"SQLite {sqlite3.sqlite_version}"})
+
+    async def read(self, work: Callable[[Sql], T]) -> T:
         return await self._run(lambda: self._within("BEGIN", work))
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` as one transaction: all of it is kept, or nothing.
-
-        Raises:
-            KnownFault: `database_error` or `disk_full`.
-        """
+    async def write(self, work: Callable[[Sql], T]) -> T:
         return await self._run(lambda: self._within("BEGIN IMMEDIATE", work))
 
     async def problem(self) -> str | None:
         """What SQLite's own check finds wrong; None for a sound file."""
 
-        def check(db: sqlite3.Connection) -> str | None:
+        def check(db: Sql) -> str | None:
             (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
             return None if found == "ok" else str(found)
 
@@ -162,12 +175,12 @@ class Database:
         if header.startswith(b"SQLite format 3\0") and schema > len(STEPS):
             raise newer_schema(str(self.path), schema, len(STEPS))
 
-    def _within(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _within(self, begin: str, work: Callable[[Sql], T]) -> T:
         if self._db is None:
             raise RuntimeError("the database is closed")
         self._db.execute(begin)
         try:
-            result = work(self._db)
+            result = work(_Transaction(self._db, self._now))
             self._db.execute("COMMIT")
         except BaseException:
             # SQLite ends the transaction itself on some errors (disk full, I/O).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,11 +11,10 @@ from desktop_host.core.codec import decode, encode
 from desktop_host.core.errors import PeerFault
 from desktop_host.core.events import Stamped
 from desktop_host.core.sessions import SessionOptions, SessionRow, TurnStatus
-from desktop_host.storage import search
-from desktop_host.storage.blobs import Blobs
-from desktop_host.storage.database import Database
-from desktop_host.storage.journal import Journal, dump, one, owner_of
+from desktop_host.storage.journal import Journal, dump, hold, one, owner_of
 from desktop_host.storage.lease import Leases
+from desktop_host.storage.search import plain
+from desktop_host.storage.sql import Blobs, Database, Search, Sql
 
 PAGE = 1000
 """Events that are read in one go; between two pages other work gets its turn."""
@@ -25,19 +23,22 @@ _ROW = "session, title, created, updated, messages, pinned, last_turn"
 
 
 class JournalHistory:
-    """`History` over SQLite."""
+    """`History` over a database."""
 
-    def __init__(self, database: Database, blobs: Blobs, leases: Leases, now: Callable[[], float]) -> None:
+    def __init__(
+        self, database: Database, blobs: Blobs, search: Search, leases: Leases, now: Callable[[], float]
+    ) -> None:
         self._database = database
         self._blobs = blobs
+        self._search = search
         self._leases = leases
-        self._journal = Journal(blobs, leases, now)
+        self._journal = Journal(blobs, leases, search)
         self._now = now
 
     # ---- sessions
     async def create(self, session: str, title: str, options: SessionOptions) -> None:
         now = self._now()
-        values = (session, search.plain(title), now, now, dump(encode(options)))
+        values = (session, plain(title), now, now, dump(encode(options)))
         await self._database.write(
             lambda db: db.execute(
                 "INSERT INTO sessions (session, title, created, updated, options) VALUES (?, ?, ?, ?, ?)", values
@@ -69,7 +70,7 @@ class JournalHistory:
         await self._change(session, "UPDATE sessions SET options = ? WHERE id = ?", text)
 
     async def rename(self, session: str, title: str) -> None:
-        await self._change(session, "UPDATE sessions SET title = ? WHERE id = ?", search.plain(title))
+        await self._change(session, "UPDATE sessions SET title = ? WHERE id = ?", plain(title))
 
     async def pin(self, session: str, on: bool) -> None:
         await self._change(session, "UPDATE sessions SET pinned = ? WHERE id = ?", int(on))
@@ -84,11 +85,12 @@ class JournalHistory:
             UserFault: `not_found`; `session_busy`, another live process has it.
         """
 
-        def remove(db: sqlite3.Connection) -> list[str]:
+        def remove(db: Sql) -> list[str]:
+            hold(db, session)
             owner = owner_of(db, session)
-            self._leases.guard(db, owner, session, self._now())
+            self._leases.guard(db, owner, session)
             used = [sha for (sha,) in db.execute("SELECT sha256 FROM blob_uses WHERE owner = ?", (owner,))]
-            search.forget(db, owner)
+            self._search.forget(db, owner)
             db.execute("DELETE FROM sessions WHERE id = ?", (owner,))
             return used
 
@@ -107,11 +109,11 @@ class JournalHistory:
             await self._database.write(lambda db: self._blobs.sweep(db, left))
 
     async def search(self, text: str, limit: int = 50) -> tuple[SessionRow, ...]:
-        def find(db: sqlite3.Connection) -> tuple[SessionRow, ...]:
+        def find(db: Sql) -> tuple[SessionRow, ...]:
             query = f"SELECT {_ROW} FROM sessions WHERE id = ?"
             return tuple(
                 replace(_session_row(db.execute(query, (owner,)).fetchone()), snippet=snippet)
-                for owner, snippet in search.find(db, text, limit)
+                for owner, snippet in self._search.find(db, text, limit)
             )
 
         return await self._database.read(find)
@@ -153,17 +155,19 @@ class JournalHistory:
         return int(row[0])
 
     async def open_turns(self) -> tuple[str, ...]:
-        def find(db: sqlite3.Connection) -> tuple[str, ...]:
-            now = self._now()
+        def find(db: Sql) -> tuple[str, ...]:
             rows = db.execute("SELECT id, session FROM sessions WHERE last_turn = 'open' ORDER BY id").fetchall()
-            return tuple(session for owner, session in rows if self._leases.taken_by_other(db, owner, now) is None)
+            return tuple(session for owner, session in rows if self._leases.taken_by_other(db, owner) is None)
 
         return await self._database.read(find)
 
     # ---- drafts and state
     async def save_draft(self, session: str, turn: int, text: str, thinking: str) -> None:
         values = (turn, _storable(text), _storable(thinking))
-        query = "INSERT OR REPLACE INTO drafts (turn, text, thinking, owner) VALUES (?, ?, ?, ?)"
+        query = (
+            "INSERT INTO drafts (turn, text, thinking, owner) VALUES (?, ?, ?, ?) ON CONFLICT (owner) DO UPDATE"
+            " SET turn = excluded.turn, text = excluded.text, thinking = excluded.thinking"
+        )
         await self._change(session, query, *values)
 
     async def draft(self, session: str) -> tuple[int, str, str] | None:
@@ -177,9 +181,13 @@ class JournalHistory:
     async def put_state(self, session: str, key: str, value: Any) -> None:
         text = dump(value)
 
-        def put(db: sqlite3.Connection) -> None:
+        def put(db: Sql) -> None:
             owner = owner_of(db, session)
-            db.execute("INSERT OR REPLACE INTO states (owner, key, value) VALUES (?, ?, ?)", (owner, key, text))
+            db.execute(
+                "INSERT INTO states (owner, key, value) VALUES (?, ?, ?)"
+                " ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value",
+                (owner, key, text),
+            )
             self._blobs.use(db, owner, self._blobs.mentioned(db, text))
 
         await self._database.write(put)
@@ -195,15 +203,18 @@ class JournalHistory:
         return await self._database.write(lambda db: self._blobs.write(db, data, loose=True))
 
     async def blob(self, sha256: str) -> bytes:
-        return await self._database.read(lambda _db: self._blobs.read(sha256))
+        return await self._database.read(lambda db: self._blobs.read(db, sha256))
 
     async def lease(self, session: str) -> None:
-        await self._database.write(
-            lambda db: self._leases.take(db, owner_of(db, session), session, self._now())
-        )  # fmt: skip
+        def take(db: Sql) -> None:
+            hold(db, session)
+            self._leases.take(db, owner_of(db, session), session)
+
+        await self._database.write(take)
 
     async def release(self, session: str) -> None:
-        def drop(db: sqlite3.Connection) -> None:
+        def drop(db: Sql) -> None:
+            hold(db, session)
             for (owner,) in db.execute("SELECT id FROM sessions WHERE session = ?", (session,)).fetchall():
                 self._leases.drop(db, owner)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -13,8 +12,9 @@ from desktop_host.core.errors import KnownFault, PeerFault, UserFault
 from desktop_host.core.events import AssistantSaid, Stamped, TurnEnded, TurnStarted, UserSaid
 from desktop_host.core.sessions import TurnStatus
 from desktop_host.storage import blobs as blob
-from desktop_host.storage import ledger, search
+from desktop_host.storage import ledger
 from desktop_host.storage.lease import Leases
+from desktop_host.storage.sql import Blobs, Search, Sql
 
 
 def dump(value: Any) -> str:
@@ -27,7 +27,7 @@ def dump(value: Any) -> str:
     return text
 
 
-def one(db: sqlite3.Connection, session: str, query: str) -> Any:
+def one(db: Sql, session: str, query: str) -> Any:
     """The one row of a session.
 
     Raises:
@@ -39,24 +39,30 @@ def one(db: sqlite3.Connection, session: str, query: str) -> Any:
     return row
 
 
-def owner_of(db: sqlite3.Connection, session: str) -> int:
+def owner_of(db: Sql, session: str) -> int:
     """The row id of a session."""
     return int(one(db, session, "SELECT id FROM sessions WHERE session = ?")[0])
+
+
+def hold(db: Sql, session: str) -> None:
+    """Be alone with a session: who takes it and who writes to it wait for each other."""
+    db.alone(f"session {session}")
 
 
 class Journal:
     """The journal of all sessions. Methods run on the database's thread, within a transaction."""
 
-    def __init__(self, blobs: blob.Blobs, leases: Leases, now: Callable[[], float]) -> None:
+    def __init__(self, blobs: Blobs, leases: Leases, search: Search) -> None:
         self._blobs = blobs
         self._leases = leases
-        self._now = now
+        self._search = search
 
-    def append(self, db: sqlite3.Connection, events: Sequence[Stamped], *, copied: bool = False) -> None:
+    def append(self, db: Sql, events: Sequence[Stamped], *, copied: bool = False) -> None:
         """Write events and what follows from them; usage was counted already where they are `copied`."""
         for session, group in groupby(events, key=lambda s: s.session):
+            hold(db, session)
             owner, last = one(db, session, "SELECT id, last_seq FROM sessions WHERE session = ?")
-            self._leases.guard(db, owner, session, self._now())
+            self._leases.guard(db, owner, session)
             messages = 0
             for stamped in group:
                 if stamped.seq <= last:
@@ -71,25 +77,25 @@ class Journal:
                 (messages, last, stamped.t, owner),
             )
 
-    def _append_one(self, db: sqlite3.Connection, owner: int, stamped: Stamped, copied: bool) -> int:
+    def _append_one(self, db: Sql, owner: int, stamped: Stamped, copied: bool) -> int:
         """Write one event; returns by how many messages the conversation grew."""
         event = stamped.event
         value, big = blob.split(encode(event))
         parts = [[path, self._blobs.write(db, data), form] for path, data, form in big]
         body = dump(value)
-        row = db.execute(
-            "INSERT INTO events (owner, seq, t, turn, type, body, parts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (event_id,) = db.execute(
+            "INSERT INTO events (owner, seq, t, turn, type, body, parts) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (owner, stamped.seq, stamped.t, stamped.turn, event.type, body, dump(parts) if parts else None),
-        )
+        ).fetchone()
         self._blobs.use(db, owner, {*(str(part[1]) for part in parts), *self._blobs.mentioned(db, body)})
         if not copied:
             ledger.record(db, owner, stamped)
         match event:
             case UserSaid(text=text):
-                search.index(db, row.lastrowid or 0, owner, text)
+                self._search.index(db, event_id, owner, text)
                 return 1
             case AssistantSaid() if event.text:
-                search.index(db, row.lastrowid or 0, owner, event.text)
+                self._search.index(db, event_id, owner, event.text)
                 return 1
             case TurnStarted():
                 _set_turn(db, owner, TurnStatus.OPEN)
@@ -97,34 +103,34 @@ class Journal:
                 _set_turn(db, owner, status)
         return 0
 
-    def page(self, db: sqlite3.Connection, session: str, after: int, limit: int) -> list[Stamped]:
+    def page(self, db: Sql, session: str, after: int, limit: int) -> list[Stamped]:
         """The next events after a seq."""
         rows = db.execute(
             "SELECT seq, t, turn, body, parts FROM events WHERE owner = ? AND seq > ? ORDER BY seq LIMIT ?",
             (owner_of(db, session), after, limit),
         )
-        return [self._event(session, *row) for row in rows]
+        return [self._event(db, session, *row) for row in rows.fetchall()]
 
-    def _event(self, session: str, seq: int, t: float, turn: int, body: str, parts: str | None) -> Stamped:
+    def _event(self, db: Sql, session: str, seq: int, t: float, turn: int, body: str, parts: str | None) -> Stamped:
         try:
             value = json.loads(body)
             for path, sha, form in json.loads(parts) if parts else ():
-                value = blob.join(value, path, self._part(session, seq, sha), form)
+                value = blob.join(value, path, self._part(db, session, seq, sha), form)
             return Stamped(seq, t, session, turn, decode(value))
         except (ValueError, TypeError, LookupError, PeerFault) as error:
             raise PeerFault(
                 "bad_history", f"event {seq} of session {session} cannot be read: {error}", session=session, seq=seq
             ) from error
 
-    def _part(self, session: str, seq: int, sha: str) -> bytes:
+    def _part(self, db: Sql, session: str, seq: int, sha: str) -> bytes:
         try:
-            return self._blobs.read(sha)
+            return self._blobs.read(db, sha)
         except UserFault as error:
             raise KnownFault(
                 "database_error", f"event {seq} of session {session} lost its blob {sha}", reason="blob_missing",
-                path=str(self._blobs.path(sha)), session=session,
+                path=self._blobs.place(sha), session=session,
             ) from error  # fmt: skip
 
 
-def _set_turn(db: sqlite3.Connection, owner: int, status: TurnStatus) -> None:
+def _set_turn(db: Sql, owner: int, status: TurnStatus) -> None:
     db.execute("UPDATE sessions SET last_turn = ? WHERE id = ?", (status.value, owner))

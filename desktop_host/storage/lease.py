@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import sqlite3
 import subprocess
 import sys
 import uuid
@@ -18,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from desktop_host.core.errors import UserFault
+from desktop_host.storage.sql import Sql
 
 BEAT_S = 20.0
 """Seconds between heartbeats."""
@@ -78,48 +78,54 @@ class Leases:
         self._pid = os.getpid()
         self._started = started(self._pid) or ""
 
-    def taken_by_other(self, db: sqlite3.Connection, owner: int, now: float) -> int | None:
-        """The process number of another live holder of this session."""
+    def taken_by_other(self, db: Sql, owner: int) -> tuple[int, str] | None:
+        """Process number and place of another live holder of this session."""
         row = db.execute("SELECT holder, place, pid, started, beat FROM leases WHERE owner = ?", (owner,)).fetchone()
         if row is None or row[0] == self.holder:
             return None
         _, where, pid, since, beat = row
-        alive = started(pid) == since if where == place() else now - beat < SILENT_S
-        return int(pid) if alive else None
+        alive = started(pid) == since if where == place() else db.clock() - beat < SILENT_S
+        return (int(pid), str(where)) if alive else None
 
-    def take(self, db: sqlite3.Connection, owner: int, session: str, now: float) -> None:
+    def take(self, db: Sql, owner: int, session: str) -> None:
         """Take a session, from a dead holder too.
 
         Raises:
             UserFault: `session_busy`.
         """
-        self.guard(db, owner, session, now)
+        self.guard(db, owner, session)
         db.execute(
-            "INSERT OR REPLACE INTO leases (owner, holder, place, pid, started, beat) VALUES (?, ?, ?, ?, ?, ?)",
-            (owner, self.holder, place(), self._pid, self._started, now),
+            "INSERT INTO leases (owner, holder, place, pid, started, beat) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (owner) DO UPDATE SET holder = excluded.holder, place = excluded.place, pid = excluded.pid,"
+            " started = excluded.started, beat = excluded.beat",
+            (owner, self.holder, place(), self._pid, self._started, db.clock()),
         )
 
-    def guard(self, db: sqlite3.Connection, owner: int, session: str, now: float) -> None:
-        """Let nobody but the holder change a session.
+    def guard(self, db: Sql, owner: int, session: str) -> None:
+        """Let nobody but the holder change a session. Asked by whoever is `alone` with it.
 
         Raises:
             UserFault: `session_busy`, another live process has it.
         """
-        pid = self.taken_by_other(db, owner, now)
-        if pid is not None:
-            raise UserFault(
-                "session_busy", f"process {pid} has session {session} open", session=session, pid=pid,
-                reason="other_process",
-            )  # fmt: skip
+        taken = self.taken_by_other(db, owner)
+        if taken is None:
+            return
+        pid, where = taken
+        here = where == place()
+        machine = where.partition(" ")[0]
+        raise UserFault(
+            "session_busy", f"process {pid}{'' if here else f' on {machine}'} has session {session} open",
+            session=session, pid=pid, machine=machine, reason="other_process" if here else "other_machine",
+        )  # fmt: skip
 
-    def drop(self, db: sqlite3.Connection, owner: int) -> None:
+    def drop(self, db: Sql, owner: int) -> None:
         """Give a session back."""
         db.execute("DELETE FROM leases WHERE owner = ? AND holder = ?", (owner, self.holder))
 
-    def drop_all(self, db: sqlite3.Connection) -> None:
+    def drop_all(self, db: Sql) -> None:
         """Give all sessions back."""
         db.execute("DELETE FROM leases WHERE holder = ?", (self.holder,))
 
-    def beat(self, db: sqlite3.Connection, now: float) -> None:
+    def beat(self, db: Sql) -> None:
         """Tell those elsewhere that we live."""
-        db.execute("UPDATE leases SET beat = ? WHERE holder = ?", (now, self.holder))
+        db.execute("UPDATE leases SET beat = ? WHERE holder = ?", (db.clock(), self.holder))

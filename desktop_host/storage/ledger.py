@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from typing import Any
 
@@ -13,22 +12,24 @@ from desktop_host.core.events import Stamped, ToolRequested, ToolSettled, UsageR
 from desktop_host.core.messages import Outcome
 from desktop_host.core.permissions import Rule
 from desktop_host.core.values import FrozenDict
-from desktop_host.storage.database import Database
+from desktop_host.storage.sql import Database, Sql
 
 _TOKENS = ("requests", "input", "output", "cache_read", "cache_write", "reasoning")
 _COUNTED = (*_TOKENS, "cost_usd", "unpriced")
 _SAMPLING = ("sampling_requests", "sampling_tokens", "sampling_cost_usd")
 _ADD = (
-    "ON CONFLICT DO UPDATE SET requests = u.requests + 1, input = u.input + excluded.input,"
+    " DO UPDATE SET requests = u.requests + 1, input = u.input + excluded.input,"
     " output = u.output + excluded.output, cache_read = u.cache_read + excluded.cache_read,"
     " cache_write = u.cache_write + excluded.cache_write, reasoning = u.reasoning + excluded.reasoning,"
     " unpriced = u.unpriced + excluded.unpriced, cost_usd = CASE WHEN excluded.cost_usd IS NULL THEN u.cost_usd"
     " ELSE coalesce(u.cost_usd, 0) + excluded.cost_usd END"
 )
+_BY_USE = "ON CONFLICT (day, session, model, purpose)"
+_BY_PART = "ON CONFLICT (kind, name, day)"
 _FAILED = (Outcome.ERROR, Outcome.TIMED_OUT, Outcome.UNKNOWN)
 
 
-def record(db: sqlite3.Connection, owner: int, stamped: Stamped) -> None:
+def record(db: Sql, owner: int, stamped: Stamped) -> None:
     """Keep what an event says of usage: tokens by model, calls by server. Within the journal's transaction."""
     event = stamped.event
     day = time.strftime("%Y-%m-%d", time.localtime(stamped.t))
@@ -39,22 +40,31 @@ def record(db: sqlite3.Connection, owner: int, stamped: Stamped) -> None:
                 int(event.cost_usd is None),
             )  # fmt: skip
             where = (day, stamped.session, event.model, event.purpose)
-            db.execute(f"INSERT INTO usage AS u VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {_ADD}", (*where, *values))
+            db.execute(
+                f"INSERT INTO usage AS u VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {_BY_USE}{_ADD}", (*where, *values)
+            )
             named = [("server", event.server)] if event.server else []
             for kind, name in (*named, *(("skill", skill) for skill in event.skills)):
                 parts = (kind, name, day, *values)
-                db.execute(f"INSERT INTO usage_parts AS u VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {_ADD}", parts)
+                db.execute(
+                    f"INSERT INTO usage_parts AS u VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {_BY_PART}{_ADD}", parts
+                )
         case ToolRequested():
-            db.execute("INSERT OR REPLACE INTO open_calls VALUES (?, ?, ?)", (owner, event.call_id, event.server))
+            db.execute(
+                "INSERT INTO open_calls (owner, call_id, server) VALUES (?, ?, ?)"
+                " ON CONFLICT (owner, call_id) DO UPDATE SET server = excluded.server",
+                (owner, event.call_id, event.server),
+            )
         case ToolSettled():
             called = db.execute(
                 "DELETE FROM open_calls WHERE owner = ? AND call_id = ? RETURNING server", (owner, event.call_id)
             ).fetchone()
             if called:
                 db.execute(
-                    "INSERT INTO tool_runs VALUES (?, ?, ?, 1, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-                    " calls = calls + 1, failed = failed + excluded.failed, denied = denied + excluded.denied,"
-                    " duration_ms = duration_ms + excluded.duration_ms",
+                    "INSERT INTO tool_runs AS r VALUES (?, ?, ?, 1, ?, ?, ?)"
+                    " ON CONFLICT (day, session, server) DO UPDATE SET"
+                    " calls = r.calls + 1, failed = r.failed + excluded.failed, denied = r.denied + excluded.denied,"
+                    " duration_ms = r.duration_ms + excluded.duration_ms",
                     (
                         day, stamped.session, called[0], int(event.outcome in _FAILED),
                         int(event.outcome is Outcome.DENIED), event.duration_ms,
@@ -63,35 +73,43 @@ def record(db: sqlite3.Connection, owner: int, stamped: Stamped) -> None:
 
 
 class SqlLedger:
-    """`Ledger` over SQLite."""
+    """`Ledger` over databases.
 
-    def __init__(self, database: Database) -> None:
+    Usage is kept where the journal is. What a person allowed stays with the profile: on another computer the same
+    name may be another server, so a database that computers share holds no permissions.
+    """
+
+    def __init__(self, database: Database, own: Database) -> None:
         self._database = database
+        self._own = own
 
     async def grants(self) -> tuple[Rule, ...]:
         """The rules, in the order they were given."""
-        rows = await self._database.read(lambda db: db.execute("SELECT rule FROM grants ORDER BY id").fetchall())
+        rows = await self._own.read(lambda db: db.execute("SELECT rule FROM grants ORDER BY id").fetchall())
         return tuple(decode(json.loads(text)) for (text,) in rows)
 
     async def grant(self, rule: Rule) -> None:
         """Keep a rule. The person's latest word on a pattern (and its arguments) replaces the earlier one."""
         values = (rule.pattern, "" if rule.arguments is None else f"={rule.arguments}", json.dumps(encode(rule)))
-        await self._database.write(
-            lambda db: db.execute("INSERT OR REPLACE INTO grants (pattern, arguments, rule) VALUES (?, ?, ?)", values)
-        )
+
+        def put(db: Sql) -> None:
+            db.execute("DELETE FROM grants WHERE pattern = ? AND arguments = ?", values[:2])
+            db.execute("INSERT INTO grants (pattern, arguments, rule) VALUES (?, ?, ?)", values)
+
+        await self._own.write(put)
 
     async def revoke(self, pattern: str) -> None:
         """Forget all rules of a pattern."""
-        await self._database.write(lambda db: db.execute("DELETE FROM grants WHERE pattern = ?", (pattern,)))
+        await self._own.write(lambda db: db.execute("DELETE FROM grants WHERE pattern = ?", (pattern,)))
 
     async def known_tool(self, full_name: str) -> tuple[str, str] | None:
         query = "SELECT digest, description FROM known_tools WHERE full_name = ?"
-        row = await self._database.read(lambda db: db.execute(query, (full_name,)).fetchone())
+        row = await self._own.read(lambda db: db.execute(query, (full_name,)).fetchone())
         return None if row is None else (str(row[0]), str(row[1]))
 
     async def remember_tool(self, full_name: str, digest: str, description: str) -> None:
         values = (full_name, digest, description.encode("utf-8", "replace").decode())
-        await self._database.write(lambda db: db.execute("INSERT OR REPLACE INTO known_tools VALUES (?, ?, ?)", values))
+        await self._own.write(lambda db: db.execute("INSERT OR REPLACE INTO known_tools VALUES (?, ?, ?)", values))
 
     async def usage(self, by: str) -> tuple[FrozenDict, ...]:
         """Sums, ordered by their key.
@@ -131,7 +149,7 @@ class SqlLedger:
         return tuple(FrozenDict(nothing | found[name]) for name in sorted(found))
 
     async def _rows(self, query: str, names: tuple[str, ...]) -> tuple[FrozenDict, ...]:
-        def read(db: sqlite3.Connection) -> list[Any]:
+        def read(db: Sql) -> list[Any]:
             return db.execute(query).fetchall()
 
         return tuple(FrozenDict(zip(names, row, strict=True)) for row in await self._database.read(read))

@@ -8,26 +8,30 @@ from __future__ import annotations
 
 import math
 import os
-import sqlite3
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from desktop_host.core.budgets import Purse, Reservation, Standing
 from desktop_host.core.errors import HostError
-from desktop_host.storage.database import Database
 from desktop_host.storage.lease import place, started
+from desktop_host.storage.sql import Database, Sql
 
 NANO = 1_000_000_000
+MONEY = "money"
+"""The word by which all who count money wait for each other."""
 SILENT_S = 3600.0
 """A reservation of a process elsewhere that is older was left behind."""
 
 
 class SqlPurses:
-    """`Purses` over SQLite. Every step is one transaction, so processes cannot spend the same money twice."""
+    """`Purses` over a database.
 
-    def __init__(self, database: Database, now: Callable[[], float]) -> None:
+    Every step is one transaction, one after another over all processes: what is left is counted while nobody else
+    can take it, so the same money is never spent twice.
+    """
+
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._now = now
         self._holder = uuid.uuid4().hex
         self._started = started(os.getpid()) or ""
 
@@ -39,7 +43,8 @@ class SqlPurses:
         """Give back what was set aside and book what it cost."""
         spent = _nano(usd)
 
-        def settle(db: sqlite3.Connection) -> None:
+        def settle(db: Sql) -> None:
+            db.alone(MONEY)
             if reservation is not None:
                 db.execute("DELETE FROM reservations WHERE id = ?", (reservation.id,))
             if spent or calls:
@@ -51,7 +56,7 @@ class SqlPurses:
     async def standing(self, purses: Sequence[Purse]) -> tuple[Standing, ...]:
         """What each purse has seen."""
 
-        def read(db: sqlite3.Connection) -> tuple[Standing, ...]:
+        def read(db: Sql) -> tuple[Standing, ...]:
             found = []
             for purse in purses:
                 spent, calls, held, running = _standing(db, purse)
@@ -60,7 +65,8 @@ class SqlPurses:
 
         return await self._database.read(read)
 
-    def _reserve(self, db: sqlite3.Connection, purses: Sequence[Purse], usd: float, at_least: float) -> Reservation:
+    def _reserve(self, db: Sql, purses: Sequence[Purse], usd: float, at_least: float) -> Reservation:
+        db.alone(MONEY)
         self._take_over(db)
         wanted = _nano(usd)
         least = min(_nano(at_least), wanted)
@@ -85,21 +91,22 @@ class SqlPurses:
                 )  # fmt: skip
             granted = min(granted, left)
         name = uuid.uuid4().hex
-        rows = [
-            (name, p.scope, p.key, granted, self._holder, place(), os.getpid(), self._started, self._now())
-            for p in purses
-        ]
-        db.executemany("INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        mine = (granted, self._holder, place(), os.getpid(), self._started, db.clock())
+        for purse in purses:
+            db.execute(
+                "INSERT INTO reservations (id, scope, key, nano, holder, place, pid, started, at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (name, purse.scope, purse.key, *mine),
+            )  # fmt: skip
         return Reservation(name, granted / NANO)
 
-    def _take_over(self, db: sqlite3.Connection) -> None:
+    def _take_over(self, db: Sql) -> None:
         """Book the reservations of dead processes."""
         others = db.execute(
-            "SELECT DISTINCT holder, place, pid, started, max(at) FROM reservations WHERE holder <> ? GROUP BY holder",
-            (self._holder,),
-        ).fetchall()
+            "SELECT holder, place, pid, started, max(at) FROM reservations WHERE holder <> ?"
+            " GROUP BY holder, place, pid, started", (self._holder,),
+        ).fetchall()  # fmt: skip
         for holder, where, pid, since, at in others:
-            alive = started(pid) == since if where == place() else self._now() - at < SILENT_S
+            alive = started(pid) == since if where == place() else db.clock() - at < SILENT_S
             if alive:
                 continue
             left = db.execute("SELECT scope, key, nano FROM reservations WHERE holder = ?", (holder,)).fetchall()
@@ -108,7 +115,7 @@ class SqlPurses:
             db.execute("DELETE FROM reservations WHERE holder = ?", (holder,))
 
 
-def _standing(db: sqlite3.Connection, purse: Purse) -> tuple[int, int, int, int]:
+def _standing(db: Sql, purse: Purse) -> tuple[int, int, int, int]:
     """Spent nano-dollars, calls, nano-dollars set aside, requests that run."""
     where = (purse.scope, purse.key)
     spent = db.execute("SELECT nano, calls FROM purses WHERE scope = ? AND key = ?", where).fetchone() or (0, 0)
@@ -118,7 +125,7 @@ def _standing(db: sqlite3.Connection, purse: Purse) -> tuple[int, int, int, int]
     return int(spent[0]), int(spent[1]), int(held[0]), int(held[1])
 
 
-def _book(db: sqlite3.Connection, scope: str, key: str, nano: int, calls: int) -> None:
+def _book(db: Sql, scope: str, key: str, nano: int, calls: int) -> None:
     db.execute(
         "INSERT INTO purses (scope, key, nano, calls) VALUES (?, ?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET"
         " nano = purses.nano + excluded.nano, calls = purses.calls + excluded.calls",

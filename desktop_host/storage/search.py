@@ -5,8 +5,9 @@ A trigram index needs three characters; shorter words (most Chinese ones have tw
 
 from __future__ import annotations
 
-import sqlite3
 import unicodedata
+
+from desktop_host.storage.sql import Sql
 
 INDEXED_CHARS = 100_000
 """How much of one message is searchable."""
@@ -20,44 +21,46 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFC", whole)
 
 
-def index(db: sqlite3.Connection, event_id: int, owner: int, text: str) -> None:
-    """Make one message findable."""
-    if text.strip():
-        db.execute(
-            "INSERT INTO texts (rowid, text, owner) VALUES (?, ?, ?)", (event_id, plain(text[:INDEXED_CHARS]), owner)
-        )
+class TrigramSearch:
+    """`Search` over FTS5."""
 
+    def index(self, db: Sql, event_id: int, owner: int, text: str) -> None:
+        """Make one message findable."""
+        if text.strip():
+            db.execute(
+                "INSERT INTO texts (rowid, text, owner) VALUES (?, ?, ?)",
+                (event_id, plain(text[:INDEXED_CHARS]), owner),
+            )
 
-def forget(db: sqlite3.Connection, owner: int) -> None:
-    """Remove a session's messages; before its events go."""
-    db.execute("DELETE FROM texts WHERE rowid IN (SELECT id FROM events WHERE owner = ?)", (owner,))
+    def forget(self, db: Sql, owner: int) -> None:
+        """Remove a session's messages; before its events go."""
+        db.execute("DELETE FROM texts WHERE rowid IN (SELECT id FROM events WHERE owner = ?)", (owner,))
 
+    def find(self, db: Sql, text: str, limit: int) -> list[tuple[int, str]]:
+        """Sessions, newest first, that have all words of `text` in one message or in the title.
 
-def find(db: sqlite3.Connection, text: str, limit: int) -> list[tuple[int, str]]:
-    """Sessions, newest first, that have all words of `text` in one message or in the title.
-
-    Returns:
-        Pairs of the session's row id and the text around the hit.
-    """
-    terms = plain(text).split()
-    if not terms:
-        return []
-    long = [t for t in terms if len(t) >= 3]
-    short = [t for t in terms if len(t) < 3]
-    where = ["texts MATCH ?"] if long else []
-    values: list[object] = [" AND ".join(_quoted(t) for t in long)] if long else []
-    for term in short:
-        where.append("text LIKE ? ESCAPE '\\'")
-        values.append(_like(term))
-    # bare columns beside max() come from the row that has the maximum: the newest hit of each session
-    said = f"SELECT owner, text, max(rowid) FROM texts WHERE {' AND '.join(where)} GROUP BY owner"
-    hits: dict[int, str] = {owner: body for owner, body, _ in db.execute(said, values)}
-    titled = " AND ".join("title LIKE ? ESCAPE '\\'" for _ in terms)
-    for owner, title in db.execute(f"SELECT id, title FROM sessions WHERE {titled}", [_like(t) for t in terms]):
-        hits.setdefault(owner, title)
-    order = {row[0]: row[1] for row in db.execute("SELECT id, updated FROM sessions") if row[0] in hits}
-    newest = sorted(order, key=lambda owner: (-order[owner], -owner))[:limit]
-    return [(owner, excerpt(hits[owner], terms)) for owner in newest]
+        Returns:
+            Pairs of the session's row id and the text around the hit.
+        """
+        terms = plain(text).split()
+        if not terms:
+            return []
+        long = [t for t in terms if len(t) >= 3]
+        short = [t for t in terms if len(t) < 3]
+        where = ["texts MATCH ?"] if long else []
+        values: list[object] = [" AND ".join(_quoted(t) for t in long)] if long else []
+        for term in short:
+            where.append("text LIKE ? ESCAPE '\\'")
+            values.append(like(term))
+        # bare columns beside max() come from the row that has the maximum: the newest hit of each session
+        said = f"SELECT owner, text, max(rowid) FROM texts WHERE {' AND '.join(where)} GROUP BY owner"
+        hits: dict[int, str] = {owner: body for owner, body, _ in db.execute(said, values)}
+        titled = " AND ".join("title LIKE ? ESCAPE '\\'" for _ in terms)
+        for owner, title in db.execute(f"SELECT id, title FROM sessions WHERE {titled}", [like(t) for t in terms]):
+            hits.setdefault(owner, title)
+        order = {row[0]: row[1] for row in db.execute("SELECT id, updated FROM sessions") if row[0] in hits}
+        newest = sorted(order, key=lambda owner: (-order[owner], -owner))[:limit]
+        return [(owner, excerpt(hits[owner], terms)) for owner in newest]
 
 
 def excerpt(text: str, terms: list[str]) -> str:
@@ -75,6 +78,7 @@ def _quoted(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'
 
 
-def _like(term: str) -> str:
+def like(term: str) -> str:
+    """A pattern that finds `term` anywhere."""
     escaped = term.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"

@@ -11,7 +11,7 @@ from tests.contract.history_contract import Desk, HistoryContract, LedgerContrac
 from tests.fakes.memory_history import MemoryHistory, MemoryLedger, World
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
     world = World()
     async with AsyncExitStack() as stack:
@@ -19,11 +19,12 @@ async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         async def memory() -> Desk:
             return Desk(MemoryHistory(world), MemoryLedger(world), memory)
 
-        async def sqlite() -> Desk:
-            storage = await stack.enter_async_context(open_storage(tmp_path / "profile"))
-            return Desk(storage.history, storage.ledger, sqlite)
+        async def database() -> Desk:
+            storage = await stack.enter_async_context(open_storage(tmp_path / "profile", shared=shared))
+            return Desk(storage.history, storage.ledger, database)
 
-        yield await (memory() if request.param == "memory" else sqlite())
+        shared = request.getfixturevalue("postgres").emptied() if request.param == "postgresql" else None
+        yield await (memory() if request.param == "memory" else database())
 
 
 class TestHistory(HistoryContract):

@@ -11,7 +11,7 @@ from tests.contract.purses_contract import AnswersContract, PursesContract, Till
 from tests.fakes.memory_purses import MemoryAnswers, MemoryPurses
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 async def till(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Till]:
     async with AsyncExitStack() as stack:
         shared = Till(MemoryPurses(), MemoryAnswers(), None)  # type: ignore[arg-type]
@@ -20,11 +20,12 @@ async def till(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
             shared.another = memory
             return shared
 
-        async def sqlite() -> Till:
-            storage = await stack.enter_async_context(open_storage(tmp_path / "profile"))
-            return Till(storage.purses, storage.answers, sqlite)
+        async def database() -> Till:
+            storage = await stack.enter_async_context(open_storage(tmp_path / "profile", shared=server))
+            return Till(storage.purses, storage.answers, database)
 
-        yield await (memory() if request.param == "memory" else sqlite())
+        server = request.getfixturevalue("postgres").emptied() if request.param == "postgresql" else None
+        yield await (memory() if request.param == "memory" else database())
 
 
 class TestPurses(PursesContract):

@@ -75,6 +75,11 @@ class FixedStorage:
     wrong: str | None = None
     fault: Exception | None = None
     hangs: bool = False
+    store: str = "sqlite"
+
+    def where(self) -> FrozenDict:
+        place = "/p/host.db" if self.store == "sqlite" else "postgresql://me@db:5432/team"
+        return FrozenDict({"store": self.store, "place": place, "detail": f"{self.store} 15"})
 
     async def problem(self) -> str | None:
         if self.hangs:

@@ -72,6 +72,15 @@ async def test_a_damaged_database_is_told_by_what_sqlite_finds(ward: Ward) -> No
     assert "row 3 missing from index" in what and "copy" in remedy and place == "host.db"
 
 
+async def test_the_store_in_use_is_told_and_one_that_takes_no_writes_is_ill(ward: Ward) -> None:
+    assert "/p/host.db" in english((await ward.rows())["database"])
+    ward.storage.store = "postgresql"
+    assert "postgresql 15, postgresql://me@db:5432/team" in english((await ward.rows())["database"])
+    ward.storage.wrong = "a standby"
+    what, remedy, place, _ = await ward.ill("database")
+    assert "a standby" in what and "primary" in remedy and place == "postgresql://me@db:5432/team"
+
+
 async def test_a_check_that_fails_or_hangs_leaves_the_others(ward: Ward) -> None:
     ward.storage.fault = KnownFault("database_error", "gone", reason="io", path="/x/host.db")
     assert (await ward.ill("database"))[2] == "/x/host.db"

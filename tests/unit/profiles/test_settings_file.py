@@ -276,6 +276,10 @@ def values() -> st.SearchStrategy[tuple[str, Any]]:
             inner = st.integers(int(low), int(high))
         elif spec.type is float:
             inner = st.floats(*(spec.range or (0, 1)))
+        elif spec.check:
+            inner = st.sampled_from(
+                ("", "${DATABASE_URL}", "postgresql://u:${keyring:pg/team}@h:5432/d?sslmode=require")
+            )
         else:
             inner = st.sampled_from(spec.choices) if spec.choices else st.text(st.characters(exclude_categories=["Cs"]))
         return st.tuples(st.just(spec.key), inner)
