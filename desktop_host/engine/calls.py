@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from desktop_host.core.errors import HostError
@@ -48,6 +49,9 @@ class Calls:
         """Decide, ask where needed, run and journal every call.
 
         A failure of one call never touches its siblings. Cancelling leaves the unsettled ones to the turn.
+
+        Raises:
+            HostError: a call could not be journaled; the others are cancelled, since nothing can be kept.
         """
         decided = [await self._decide(call) for call in calls]
         limit = asyncio.Semaphore(self._parts.settings.current().tools.parallel)
@@ -56,6 +60,9 @@ class Calls:
             async with asyncio.TaskGroup() as group:
                 for one in decided:
                     group.create_task(self._settle(one, limit))
+        except ExceptionGroup as group:  # A group has no code; the one failure that a person can act on has.
+            named, _others = group.split(HostError)
+            raise next(_leaves(named or group)) from group
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
@@ -148,3 +155,8 @@ class Calls:
                 left = speed.estimate(self._parts.clock.monotonic(), r.progress, r.total)
                 if call_id in self._context.conversation.unsettled:
                     await self._context.emit(ToolProgress(call_id, r.progress, r.total, r.message, left))
+
+
+def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:
+    for error in group.exceptions:
+        yield from _leaves(error) if isinstance(error, ExceptionGroup) else (error,)

@@ -496,6 +496,28 @@ async def test_a_full_disk_fails_the_turn_with_its_name(rig):
     assert (await r.say(session)).text == "one"
 
 
+async def test_a_disk_that_fills_up_while_tools_run_fails_the_turn_with_its_name(rig):
+    r = rig([[call("t.fill", "c1"), call("t.other", "c2")], ["went on"]])
+
+    async def fill(_a, _p):
+        r.history.fault = KnownFault("disk_full", "no space left", path="host.db")
+        return ToolOutcome(Outcome.OK, (Text("written"),))
+
+    async def other(_a, _p):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            r.history.fault = None  # There is room again before the turn is closed.
+
+    r.tools.add("t.fill", fill)
+    r.tools.add("t.other", other)
+    session = await r.session()
+    result = await r.say(session)
+    assert (result.status, result.error["code"]) == (TurnStatus.FAILED, "disk_full")
+    assert {s.event.outcome for s in r.events if isinstance(s.event, ToolSettled)} == {Outcome.CANCELLED}
+    assert (await r.say(session)).text == "went on"
+
+
 async def test_an_empty_reply_is_said_to_be_empty(rig):
     r = rig([[]])
     result = await r.say(await r.session())
