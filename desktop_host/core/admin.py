@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
 
 from desktop_host.core.diagnosis import Reach
-from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.exchange import Origin, Progress, ToolOutcome
 from desktop_host.core.messages import Message
 from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Quote
 from desktop_host.core.ports import ChatModel
@@ -162,9 +162,24 @@ class ServerAdmin(Protocol):
         ...
 
     async def resources(self, name: str) -> tuple[ResourceSpec, ...]: ...
-    async def read_resource(self, name: str, uri: str) -> ToolOutcome: ...
+    async def read_resource(self, name: str, uri: str, origin: Origin | None = None) -> ToolOutcome:
+        """Read a resource.
+
+        Args:
+            name: alias of the server.
+            uri: its address.
+            origin: on whose behalf, where that is a client outside: it is asked what the server asks meanwhile,
+                and gets large contents whole instead of a link to a file.
+        """
+        ...
+
     async def prompts(self, name: str) -> tuple[PromptSpec, ...]: ...
-    async def get_prompt(self, name: str, prompt: str, arguments: FrozenDict) -> tuple[Message, ...]: ...
+    async def get_prompt(
+        self, name: str, prompt: str, arguments: FrozenDict, origin: Origin | None = None
+    ) -> tuple[Message, ...]:
+        """Fill a prompt; `origin` as in `read_resource`."""
+        ...
+
     def watch(self, name: str, uri: str) -> AsyncGenerator[str, None]:
         """Subscribe to a resource; yields its URI at each update."""
         ...

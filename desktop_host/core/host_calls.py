@@ -115,8 +115,8 @@ class HostCalls(Protocol):
         """Resources and templates of the servers that this caller can see; one that fails is left out."""
         ...
 
-    async def read(self, caller: Caller, server: str, uri: str) -> ToolOutcome:
-        """Read a resource.
+    async def read(self, caller: Caller, server: str, uri: str, client: Asking | None = None) -> ToolOutcome:
+        """Read a resource; `client` as in `call`.
 
         Raises:
             UserFault: `not_found`, also for a server that this caller cannot see.
@@ -128,7 +128,9 @@ class HostCalls(Protocol):
         """Prompts, as `resources`."""
         ...
 
-    async def prompt(self, caller: Caller, server: str, name: str, arguments: FrozenDict) -> tuple[Message, ...]:
+    async def prompt(
+        self, caller: Caller, server: str, name: str, arguments: FrozenDict, client: Asking | None = None
+    ) -> tuple[Message, ...]:
         """A filled prompt; raises as `read`."""
         ...
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from desktop_host.core.events import (
     TurnStarted,
     UserSaid,
 )
-from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.exchange import Origin, Progress, ToolOutcome
 from desktop_host.core.host_calls import Asking, Caller
 from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.messages import Message, Outcome, Role, Text, ToolCall
@@ -137,14 +138,18 @@ class OutsideCalls:
     async def prompts(self, caller: Caller) -> tuple[PromptSpec, ...]:
         return await self._gather(caller, self._servers.prompts)
 
-    async def read(self, caller: Caller, server: str, uri: str) -> ToolOutcome:
+    async def read(self, caller: Caller, server: str, uri: str, client: Asking | None = None) -> ToolOutcome:
         self._known(caller, server)
         _log.info("gateway: %s reads a resource of %s", caller.name, server)
-        return await self._servers.read_resource(server, uri)
+        async with self._asking(caller, server, client) as origin:
+            return await self._servers.read_resource(server, uri, origin)
 
-    async def prompt(self, caller: Caller, server: str, name: str, arguments: FrozenDict) -> tuple[Message, ...]:
+    async def prompt(
+        self, caller: Caller, server: str, name: str, arguments: FrozenDict, client: Asking | None = None
+    ) -> tuple[Message, ...]:
         self._known(caller, server)
-        return await self._servers.get_prompt(server, name, arguments)
+        async with self._asking(caller, server, client) as origin:
+            return await self._servers.get_prompt(server, name, arguments, origin)
 
     async def complete(
         self, caller: Caller, server: str, ref: str, argument: str, value: str, context: FrozenDict = EMPTY
@@ -172,6 +177,13 @@ class OutsideCalls:
             reader.close()
 
     # ---- inside
+    @asynccontextmanager
+    async def _asking(self, caller: Caller, server: str, client: Asking | None) -> AsyncGenerator[Origin, None]:
+        """While open, what the server asks for this read can be put to its client."""
+        session, number = await self._session(caller), uuid.uuid4().hex
+        with self._parts.askers.held(session, number, server, "", client):
+            yield Origin(server, session, number)
+
     def _aliases(self, caller: Caller) -> tuple[str, ...]:
         """The servers of which the caller can see anything."""
         wanted = [pattern.partition(".")[0] for pattern in caller.tools]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.core.errors import HostError, UserFault
-from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.exchange import Origin, Progress, ToolOutcome
 from desktop_host.core.messages import Message
 from desktop_host.core.server_ports import Completion, SavedResource
 from desktop_host.core.servers import LOG_LEVELS, LogLine, PromptSpec, ResourceSpec, ServerConfig, WireFrame
@@ -52,8 +52,10 @@ class ByHand(ABC):
     async def resources(self, name: str) -> tuple[ResourceSpec, ...]:
         return await self._desk.resources(self._book.get(name))
 
-    async def read_resource(self, name: str, uri: str) -> ToolOutcome:
-        outcome = await self._desk.read_resource(self._book.get(name), uri)
+    async def read_resource(self, name: str, uri: str, origin: Origin | None = None) -> ToolOutcome:
+        outcome = await self._desk.read_resource(self._book.get(name), uri, origin)
+        if origin is not None:  # A client outside reads it: it gets the whole, not a link to a file of ours.
+            return outcome
         return await asyncio.to_thread(kept_small, outcome, self._files(name))
 
     async def save_resource(self, name: str, uri: str) -> SavedResource:
@@ -63,8 +65,10 @@ class ByHand(ABC):
     async def prompts(self, name: str) -> tuple[PromptSpec, ...]:
         return await self._desk.prompts(self._book.get(name))
 
-    async def get_prompt(self, name: str, prompt: str, arguments: FrozenDict) -> tuple[Message, ...]:
-        return await self._desk.get_prompt(self._book.get(name), prompt, arguments)
+    async def get_prompt(
+        self, name: str, prompt: str, arguments: FrozenDict, origin: Origin | None = None
+    ) -> tuple[Message, ...]:
+        return await self._desk.get_prompt(self._book.get(name), prompt, arguments, origin)
 
     async def complete(self, name: str, ref: str, argument: str, value: str, context: FrozenDict = EMPTY) -> Completion:
         keeper = self._pool.keeper(self._book.get(name))

@@ -133,8 +133,13 @@ async def call_tool(
     return translate.tool_outcome(whole, took())
 
 
-async def ask(connection: Connection, what: str, send: Callable[[Connection], Awaitable[Any]]) -> dict[str, Any]:
-    """Run a read (a resource, a prompt) and return its whole result.
+async def ask(
+    connection: Connection,
+    what: str,
+    send: Callable[[Connection], Awaitable[Any]],
+    origin: Origin | None = None,
+) -> dict[str, Any]:
+    """Run a read (a resource, a prompt) and return its whole result; `origin`: on whose behalf.
 
     Raises:
         UserFault: `not_found`.
@@ -148,7 +153,9 @@ async def ask(connection: Connection, what: str, send: Callable[[Connection], Aw
         return await send(connection)
 
     try:
-        result = await within_deadline(connection, work, session=connection.floor.session, call_id=None)
+        session = origin.session if origin is not None else connection.floor.session
+        call_id = origin.call_id if origin is not None else None
+        result = await within_deadline(connection, work, session=session, call_id=call_id)
     except TimeoutError as error:
         raise KnownFault("tool_timed_out", f"{name} did not answer in time for {what!r}", server=name) from error
     except (MCPError, ValidationError, RuntimeError, BaseExceptionGroup) as raised:

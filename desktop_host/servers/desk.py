@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from desktop_host.core.errors import HostError, KnownFault, PeerFault, UserFault
-from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.exchange import Origin, Progress, ToolOutcome
 from desktop_host.core.messages import Message, Outcome, Text
 from desktop_host.core.servers import (
     PromptSpec,
@@ -107,7 +107,7 @@ class Desk:
         found: tuple[PromptSpec, ...] = await self._list(config, "prompts")
         return found
 
-    async def read_resource(self, config: ServerConfig, uri: str) -> ToolOutcome:
+    async def read_resource(self, config: ServerConfig, uri: str, origin: Origin | None = None) -> ToolOutcome:
         """The contents of a resource as embedded blocks.
 
         Raises:
@@ -115,16 +115,18 @@ class Desk:
             PeerFault: the server refused.
         """
         started = time.perf_counter()
-        whole = await self._ask(config, uri, lambda c: c.client.read_resource(uri))
+        whole = await self._ask(config, uri, lambda c: c.client.read_resource(uri), origin)
         listed = whole.get("contents")
         made = tuple(translate.contents(x) for x in listed if isinstance(x, dict)) if isinstance(listed, list) else ()
         took = (time.perf_counter() - started) * 1000
         return ToolOutcome(Outcome.OK, made, None, took, freeze(whole))
 
-    async def get_prompt(self, config: ServerConfig, prompt: str, arguments: FrozenDict) -> tuple[Message, ...]:
+    async def get_prompt(
+        self, config: ServerConfig, prompt: str, arguments: FrozenDict, origin: Origin | None = None
+    ) -> tuple[Message, ...]:
         """A filled prompt; raises as `read_resource`."""
         texts = {k: v if isinstance(v, str) else str(v) for k, v in arguments.items()}
-        whole = await self._ask(config, prompt, lambda c: c.client.get_prompt(prompt, texts))
+        whole = await self._ask(config, prompt, lambda c: c.client.get_prompt(prompt, texts), origin)
         listed = whole.get("messages")
         return tuple(translate.message(m) for m in listed) if isinstance(listed, list) else ()
 
@@ -231,12 +233,16 @@ class Desk:
         raise AssertionError("unreachable")
 
     async def _ask(
-        self, config: ServerConfig, what: str, send: Callable[[Connection], Awaitable[Any]]
+        self,
+        config: ServerConfig,
+        what: str,
+        send: Callable[[Connection], Awaitable[Any]],
+        origin: Origin | None,
     ) -> dict[str, Any]:
         calls = await sdk("calls")
 
         async def work(connection: Connection) -> dict[str, Any]:
-            whole: dict[str, Any] = await calls.ask(connection, what, send)
+            whole: dict[str, Any] = await calls.ask(connection, what, send, origin)
             return whole
 
         keeper = self._pool.keeper(config)

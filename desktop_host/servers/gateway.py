@@ -26,7 +26,7 @@ from desktop_host.core.servers import PromptSpec
 from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import freeze
 from desktop_host.servers import gateway_wire as wire
-from desktop_host.servers.gateway_asking import Operation, Operations
+from desktop_host.servers.gateway_asking import Operations
 from desktop_host.servers.gateway_names import parted
 from desktop_host.servers.gateway_news import GatewayNews, connection_of
 
@@ -67,18 +67,12 @@ class Desk:
         if spec is None:
             text = f"There is no tool {params.name!r}. Ask for the list of tools again."
             return T.CallToolResult(content=[T.TextContent(type="text", text=text)], is_error=True)
-        connection = connection_of(ctx)
-        level = self.operations.level(ctx, connection)
-        operation = self.operations.resumed(params)
-        if operation is None:
-            operation = Operation(params.name, connection, ctx, level)
-            given = freeze(params.arguments or {})
-            operation.begin(self._calls.call(self._caller, spec, given, operation.report, operation))
-        outcome = await operation.step(ctx, level)
-        if isinstance(outcome, T.InputRequiredResult):
-            self.operations.wait(operation)
-            return outcome
-        return wire.result(outcome, spec)
+        given = freeze(params.arguments or {})
+        outcome = await self.operations.run(
+            ctx, params, params.name,
+            lambda client: self._calls.call(self._caller, spec, given, client.report, client),
+        )  # fmt: skip
+        return outcome if isinstance(outcome, T.InputRequiredResult) else wire.result(outcome, spec)
 
     async def _find(self, name: str) -> ToolSpec | None:
         tools = await self._calls.tools(self._caller)
@@ -98,10 +92,16 @@ class Desk:
             resource_templates=[wire.template(spec) for spec in page], next_cursor=following
         )
 
-    async def _read_resource(self, _ctx: _Context, params: T.ReadResourceRequestParams) -> T.ReadResourceResult:
+    async def _read_resource(
+        self, ctx: _Context, params: T.ReadResourceRequestParams
+    ) -> T.ReadResourceResult | T.InputRequiredResult:
         with _faults():
             server, uri = parted(str(params.uri))
-            outcome = await self._calls.read(self._caller, server, uri)
+            outcome = await self.operations.run(
+                ctx, params, params.uri, lambda client: self._calls.read(self._caller, server, uri, client)
+            )
+        if isinstance(outcome, T.InputRequiredResult):
+            return outcome
         found = [wire.contents(b, server) for b in outcome.content if isinstance(b, EmbeddedResource)]
         return T.ReadResourceResult(contents=found)
 
@@ -109,11 +109,18 @@ class Desk:
         page, following = _page(await self._calls.prompts(self._caller), params)
         return T.ListPromptsResult(prompts=[wire.prompt(spec) for spec in page], next_cursor=following)
 
-    async def _get_prompt(self, _ctx: _Context, params: T.GetPromptRequestParams) -> T.GetPromptResult:
+    async def _get_prompt(
+        self, ctx: _Context, params: T.GetPromptRequestParams
+    ) -> T.GetPromptResult | T.InputRequiredResult:
         with _faults():
             spec = await self._prompt(params.name)
             given = freeze(params.arguments or {})
-            messages = await self._calls.prompt(self._caller, spec.server, spec.name, given)
+            messages = await self.operations.run(
+                ctx, params, params.name,
+                lambda client: self._calls.prompt(self._caller, spec.server, spec.name, given, client),
+            )  # fmt: skip
+        if isinstance(messages, T.InputRequiredResult):
+            return messages
         return T.GetPromptResult(description=spec.description, messages=wire.prompt_messages(messages, spec.server))
 
     async def _prompt(self, name: str) -> PromptSpec:

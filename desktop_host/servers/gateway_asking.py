@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import secrets
 import uuid
-from collections.abc import Coroutine, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 import mcp_types as T
@@ -27,12 +27,13 @@ from desktop_host.core.exchange import (
     Progress,
     SamplingReply,
     SamplingRequest,
-    ToolOutcome,
     UrlRequest,
 )
 from desktop_host.core.values import Json, freeze, thaw
 from desktop_host.servers import gateway_wire as wire
+from desktop_host.servers.gateway_news import connection_of
 
+R = TypeVar("R")
 PERSON_S = 300.0
 """How long a question, and a call that waits for its next round, may stay without an answer."""
 WAITING = 100
@@ -53,12 +54,13 @@ def modern(ctx: _Context) -> bool:
 class Operation:
     """One call under way; the engine's `Asking` for it."""
 
-    def __init__(self, tool: str, connection: str, ctx: _Context, level: str) -> None:
-        self.id = secrets.token_urlsafe(24)
-        self.tool = tool
-        """As the client named it: its later rounds must name the same."""
+    def __init__(self, what: str, connection: str, ctx: _Context, level: str) -> None:
+        self.state = ""
+        """Finds it again; another one for each round."""
+        self.what = what
+        """What is called, filled or read, as the client named it: its later rounds must name the same."""
         # A question of a modern client belongs to one request; another request of it could not carry the answer.
-        self._name = self.id if modern(ctx) else connection
+        self._name = secrets.token_urlsafe(8) if modern(ctx) else connection
         self._ctx, self._level = ctx, level
         self._can = ctx.session.client_capabilities or T.ClientCapabilities()
         self._outbox: list[Progress | tuple[str, str, str | None, Json]] = []
@@ -66,14 +68,14 @@ class Operation:
         self._open: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
         self._told: set[str] = set()
         self._changed = asyncio.Event()
-        self._task: asyncio.Task[ToolOutcome] | None = None
+        self._task: asyncio.Task[Any] | None = None
 
     @property
     def name(self) -> str:
         """See `Asking`."""
         return self._name
 
-    def begin(self, work: Coroutine[Any, Any, ToolOutcome]) -> None:
+    def begin(self, work: Coroutine[Any, Any, Any]) -> None:
         """Start the call; `step` sees it through."""
         self._task = asyncio.create_task(work)
         self._task.add_done_callback(lambda _done: self._changed.set())
@@ -149,7 +151,7 @@ class Operation:
                 future.set_result(answer)
         self._told -= {key for key, (_request, future) in self._open.items() if not future.done()}
 
-    async def step(self, ctx: _Context, level: str) -> ToolOutcome | T.InputRequiredResult:
+    async def step(self, ctx: _Context, level: str) -> Any:
         """Go on until the end, or until a client of 2026-07-28 has to be asked. Cancelling cancels the call."""
         assert self._task is not None
         self._ctx, self._level = ctx, level
@@ -162,7 +164,8 @@ class Operation:
                 asked = {k: r for k, (r, f) in self._open.items() if k not in self._told and not f.done()}
                 if asked:
                     self._told |= asked.keys()
-                    return T.InputRequiredResult(input_requests=asked, request_state=self.id)
+                    self.state = secrets.token_urlsafe(24)
+                    return T.InputRequiredResult(input_requests=asked, request_state=self.state)
                 await self._changed.wait()
         except asyncio.CancelledError:
             await self.give_up()
@@ -214,34 +217,51 @@ class Operations:
         if len(self._levels) > 1_000:
             self._levels.pop(next(iter(self._levels)))
 
-    def level(self, ctx: _Context, connection: str) -> str:
+    def _level(self, ctx: _Context, connection: str) -> str:
         """From which level on this request's client wants log lines; empty: none."""
         if not modern(ctx):
             return self._levels.get(connection, "info")
         asked = dict(ctx.meta or {}).get(LOG_LEVEL)
         return asked if asked in LEVELS else ""
 
-    def resumed(self, params: T.CallToolRequestParams) -> Operation | None:
-        """The call that this round goes on with; its answers are handed over. None: the round is a first one.
+    async def run(
+        self,
+        ctx: _Context,
+        params: T.InputResponseRequestParams,
+        what: str,
+        work: Callable[[Operation], Coroutine[Any, Any, R]],
+    ) -> R | T.InputRequiredResult:
+        """Do `work`, or go on with it where this is a later round; `what` it is about, as the client named it.
 
         Raises:
-            MCPError: there is no such call, or it was given up.
+            MCPError: there is no call that this round could go on with.
         """
+        connection = connection_of(ctx)
+        level = self._level(ctx, connection)
+        operation = self._resumed(params, what)
+        if operation is None:
+            operation = Operation(what, connection, ctx, level)
+            operation.begin(work(operation))
+        result: R | T.InputRequiredResult = await operation.step(ctx, level)
+        if isinstance(result, T.InputRequiredResult):
+            self._wait(operation)
+        return result
+
+    def _resumed(self, params: T.InputResponseRequestParams, what: str) -> Operation | None:
         if params.request_state is None:
             return None
         found = self._waiting.get(params.request_state)
-        if found is None or found.tool != params.name:
+        if found is None or found.what != what:
             raise MCPError(code=T.INVALID_PARAMS, message="this request_state belongs to no call that waits; call anew")
-        del self._waiting[found.id]
+        del self._waiting[found.state]
         found.answered(params.input_responses or {})
         return found
 
-    def wait(self, operation: Operation) -> None:
-        """Keep a call for its next round."""
+    def _wait(self, operation: Operation) -> None:
         while len(self._waiting) >= WAITING:
             self._give_up(next(iter(self._waiting.values())))
-        self._waiting[operation.id] = operation
-        asyncio.get_running_loop().call_later(PERSON_S, self._expire, operation)
+        self._waiting[operation.state] = operation
+        asyncio.get_running_loop().call_later(PERSON_S, self._expire, operation.state)
 
     async def close(self) -> None:
         """Give up all that wait."""
@@ -251,12 +271,12 @@ class Operations:
             async with asyncio.timeout(SEND_S):
                 await asyncio.gather(*self._given_up)
 
-    def _expire(self, operation: Operation) -> None:
-        if self._waiting.get(operation.id) is operation:
+    def _expire(self, state: str) -> None:
+        if (operation := self._waiting.get(state)) is not None:
             self._give_up(operation)
 
     def _give_up(self, operation: Operation) -> None:
-        self._waiting.pop(operation.id, None)
+        self._waiting.pop(operation.state, None)
         task = asyncio.create_task(operation.give_up())
         self._given_up.add(task)
         task.add_done_callback(self._given_up.discard)

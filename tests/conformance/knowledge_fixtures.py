@@ -1,7 +1,7 @@
 """The knowledge server with the conformance suite's diagnostic tools, prompts and resources added, over HTTP.
 
-Run: `python tests/conformance/knowledge_fixtures.py PORT`. What the suite asks for by name is put beside the
-server's own; the server class, its lists, notifications, transports and error handling are those that ship.
+Run: `python tests/conformance/knowledge_fixtures.py PORT [--logging]`. What the suite asks for by name is put beside
+the server's own; the server class, its lists, notifications, transports and error handling are those that ship.
 """
 
 import asyncio
@@ -264,7 +264,41 @@ def add_others(server: KnowledgeServer) -> None:
         ]
 
 
-def main(port: int) -> None:
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+    "$defs": {"address": {"$anchor": "addressDef", "type": "object",
+                          "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
+    "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"},
+                   "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+                   "phone": {"type": "string"}, "email": {"type": "string"}},
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]}, "else": {"required": ["email"]}, "additionalProperties": False,
+}  # fmt: skip
+
+
+def add_schema(server: KnowledgeServer) -> None:
+    async def json_schema_2020_12_tool(name: str = "") -> str:
+        return "done"
+
+    server.add_tool(json_schema_2020_12_tool, description="Tool with JSON Schema 2020-12 features")
+    (made,) = [t for t in server._tool_manager.list_tools() if t.name == "json_schema_2020_12_tool"]
+    made.parameters = SCHEMA
+
+
+def add_logging(server: KnowledgeServer) -> None:
+    """For what stands before the server and declares logging; the server itself does not."""
+
+    @server.tool()
+    async def test_tool_with_logging(ctx: Context) -> str:
+        for said in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+            line = T.LoggingMessageNotificationParams(level="info", data=said)
+            await ctx.session.send_notification(T.LoggingMessageNotification(params=line), ctx.request_id)
+            await asyncio.sleep(0.05)
+        return "done"
+
+
+def main(port: int, *more: Any) -> None:
     """Serve until ended."""
     tenant = Tenant("", (ROOT / "sample",), may_add=None)
     rooms = knowledge_serving.Rooms(
@@ -274,7 +308,7 @@ def main(port: int) -> None:
 
     def build(*args: Any, **settings: Any) -> KnowledgeServer:
         server = made(*args, **settings)
-        for add in (add_tools, add_rounds, add_forms, add_others):
+        for add in (add_tools, add_rounds, add_forms, add_others, add_schema, *more):
             add(server)
         for one in [*server._tool_manager.list_tools(), *server._prompt_manager.list_prompts()]:
             one.description = one.description or "What the conformance suite asks for by this name."
@@ -285,4 +319,4 @@ def main(port: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *((add_logging,) if "--logging" in sys.argv else ()))

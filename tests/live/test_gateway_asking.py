@@ -70,6 +70,7 @@ async def test_all_that_servers_ask_and_tell_during_a_call_passes_through(mode: 
     async with over_stdio(home, mode, "--allow", "*", **person.callbacks(), **more) as client:
         await _questions(client, person)
         await _completions(client)
+        await _large(client)
         await _reports(client, person, tmp_path, mode)
     _code, listed = await program(home, "sessions", "list", "--json")
     kept_as = json.loads(listed.splitlines()[0])["session"]
@@ -137,6 +138,14 @@ async def test_a_forged_or_used_state_opens_no_call(tmp_path: Path) -> None:
         assert done.content[0].text == "dropped tea"
         with pytest.raises(MCPError, match="belongs to no call"):
             await again("shelf__drop", same.request_state, answers)
+
+
+async def _large(client: Any) -> None:
+    """What the host's own window would keep in a file comes whole."""
+    import base64
+
+    (read,) = (await client.read_resource("gateway://feat/feat://big")).contents
+    assert len(base64.b64decode(read.blob)) == 5_000_004
 
 
 async def _completions(client: Any) -> None:
