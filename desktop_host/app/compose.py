@@ -124,6 +124,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 extra=extra,
                 with_profile_servers=spec.with_profile_servers or not spec.mcp_config,
                 sign_in=lambda: settings.current().oauth.defaults(),
+                values=lambda: settings.current().servers,
             )
             skills = await opened.enter_async_context(
                 open_skills(

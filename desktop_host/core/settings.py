@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 
 from desktop_host.core.errors import UserFault
 from desktop_host.core.routes import Route
+from desktop_host.core.server_values import ServerValues
 from desktop_host.core.settings_costs import Budgets, Cache, Price, Quotas, Routing
 from desktop_host.core.settings_fields import choice as _choice
 from desktop_host.core.settings_fields import flag as _flag
@@ -142,6 +143,7 @@ class Settings:
     tools: Tools = Tools()
     sessions: Sessions = Sessions()
     network: Network = Network()
+    servers: ServerValues = field(default_factory=ServerValues)
     skills: Skills = Skills()
     budgets: Budgets = field(default_factory=Budgets)
     quotas: Quotas = field(default_factory=Quotas)
@@ -161,6 +163,7 @@ SECTIONS: dict[str, type] = {
     "tools": Tools,
     "sessions": Sessions,
     "network": Network,
+    "servers": ServerValues,
     "skills": Skills,
     "budgets": Budgets,
     "quotas": Quotas,
@@ -181,7 +184,7 @@ class Setting:
     widget: str
     choices: tuple[str, ...] = ()
     range: tuple[float, float] | None = None
-    check: Callable[[str], None] | None = None
+    check: Callable[[str], object] | None = None
     """Refuses text that is not fit, by `UserFault`."""
 
 

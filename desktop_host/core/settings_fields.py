@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -31,6 +32,6 @@ def text(default: str) -> Any:
     return field(default=default, metadata={"widget": "text"})
 
 
-def lines(default: str) -> Any:
-    """Text of several lines."""
-    return field(default=default, metadata={"widget": "multiline"})
+def lines(default: str, check: Callable[[str], object] | None = None) -> Any:
+    """Text of several lines; `check` refuses by `UserFault` what is not fit."""
+    return field(default=default, metadata={"widget": "multiline", "check": check})

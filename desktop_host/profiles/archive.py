@@ -1,7 +1,8 @@
 """A profile as one zip file, without its secrets; and back, with nothing trusted that the file says.
 
 Blocking. What comes in gets an identity of its own, and no trust: its servers are commands that somebody else
-wrote, so they are switched off; permissions, a proxy, certificates and a shared database that it brings are dropped.
+wrote, so they are switched off; permissions, a proxy, certificates, variables, headers and a shared database that it
+brings are dropped.
 """
 
 from __future__ import annotations
@@ -195,7 +196,8 @@ def _distrust(source: Path, room: Path) -> None:
     try:
         settings = read_settings(room / "settings.toml").settings
         rules = tuple(rule for rule in settings.rules if rule.effect == "deny")
-        values = {"tools.permission": "ask", "network.proxy": "", "network.ca_file": "", "storage.url": ""}
+        values = {"tools.permission": "ask", "network.proxy": "", "network.ca_file": "", "storage.url": "",
+                  "servers.env": "", "servers.headers": ""}  # fmt: skip
         changed = {key: value for key, value in values.items() if core.get(settings, key) != value}
         if changed or rules != settings.rules:
             rewrite_settings(room / "settings.toml", changed, {"rules": rules})

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from desktop_host.core.auth import SECRET_FIELDS
+from desktop_host.core.server_values import looks_secret
 from desktop_host.core.servers import ServerConfig, Stdio
 from desktop_host.core.values import FrozenDict
-from desktop_host.servers.placeholders import looks_secret
 
 _VALUE = re.compile(
     r"(sk|pk|rk)[-_][A-Za-z0-9_-]{12,}|gh[a-z]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[a-z]-[\w-]{10,}"

@@ -11,6 +11,7 @@ from typing import Any
 from desktop_host.core.admin import SecretStore
 from desktop_host.core.auth import SECRET_FIELDS, Auth
 from desktop_host.core.errors import UserFault
+from desktop_host.core.server_values import looks_secret
 from desktop_host.core.servers import Launch, ServerConfig, Stdio
 from desktop_host.core.values import FrozenDict
 
@@ -18,15 +19,6 @@ SHORTEST_SECRET = 4
 """Values shorter than this are not redacted: hiding every "1" of a log hides the log."""
 
 _VARIABLE = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
-_SECRET_NAME = re.compile(
-    r"(?i)(api|access|auth|private|secret|signing|client|account|encryption|service|license|webhook)[-_]?key"
-    r"|token(?![a-z])|secret|passw(or)?d|passphrase|credential|authorization|cookie|(^|[-_])(key|pwd|pat|auth)$"
-)
-
-
-def looks_secret(name: str) -> bool:
-    """Whether a variable or header of this name usually holds a secret."""
-    return bool(_SECRET_NAME.search(name))
 
 
 async def expand(text: str, secrets: SecretStore, env: Mapping[str, str], *, where: str = "") -> str:

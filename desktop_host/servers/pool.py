@@ -11,6 +11,7 @@ from desktop_host.core.admin import SecretStore
 from desktop_host.core.auth import SignInDefaults
 from desktop_host.core.events import ServerChanged
 from desktop_host.core.ports import Clock, EventSink, Reviewer
+from desktop_host.core.server_values import ServerValues
 from desktop_host.core.servers import ServerConfig, ServerScope, ServerState, ServerStatus
 from desktop_host.servers.environment import PidFile
 from desktop_host.servers.eras import Eras
@@ -34,9 +35,11 @@ class Pool:
     def __init__(
         self, folder: Path, secrets: SecretStore, reviewer: Reviewer, sink: EventSink, clock: Clock,
         environ: Mapping[str, str], sign_in: Callable[[], SignInDefaults] = SignInDefaults,
+        values: Callable[[], ServerValues] = ServerValues,
     ) -> None:  # fmt: skip
         self._folder, self._secrets, self._reviewer = folder, secrets, reviewer
         self._sink, self.clock, self._environ, self._sign_in = sink, clock, environ, sign_in
+        self._values = values
         self.pids = PidFile(folder / "processes")
         self.eras = Eras(folder / "server-eras.json", clock)
         self._keepers: dict[tuple[str, str | None], Keeper] = {}
@@ -75,6 +78,7 @@ class Pool:
             secrets=self._secrets,
             clock=self.clock,
             environ=self._environ,
+            values=self._values,
             pids=self.pids,
             eras=self.eras,
             redact=redact,

@@ -16,6 +16,7 @@ from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.ports import Clock, EventSink, Reviewer
 from desktop_host.core.server_ports import Clash, FoundConfig, InstallLink
+from desktop_host.core.server_values import ServerValues
 from desktop_host.core.servers import (
     ImportedServer,
     ServerConfig,
@@ -48,6 +49,7 @@ class Servers(ByHand, Signing):
         with_profile_servers: whether the profile's own servers take part.
         environ: where `${VAR}` is looked up; the process's environment by default.
         sign_in: the settings for signing in, as they are now.
+        values: the variables and headers that the profile gives its servers, as they are now.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class Servers(ByHand, Signing):
         with_profile_servers: bool = True,
         environ: Mapping[str, str] | None = None,
         sign_in: Callable[[], SignInDefaults] = SignInDefaults,
+        values: Callable[[], ServerValues] = ServerValues,
     ) -> None:
         super().__init__()
         self._folder, self._secrets = folder, secrets
         self._book = Book(folder / "servers.json", extra, with_profile_servers)
-        self._pool = Pool(folder, secrets, reviewer, sink, clock, os.environ if environ is None else environ, sign_in)
+        around = os.environ if environ is None else environ
+        self._pool = Pool(folder, secrets, reviewer, sink, clock, around, sign_in, values)
         self._desk = Desk(self._pool)
         self.skills = ServedSkills(self._book, self._pool, self._desk)
         """The skills that servers serve."""

@@ -16,7 +16,7 @@ from desktop_host.servers import environment
 from desktop_host.servers.failure import Evidence
 from desktop_host.servers.http import EVENT_LIMIT, HttpFacts, http_client
 from desktop_host.servers.loading import sdk
-from desktop_host.servers.placeholders import expand_launch
+from desktop_host.servers.profile_values import ready_launch
 from desktop_host.servers.records import ServerLog
 from desktop_host.servers.sign_in import wants_sign_in
 from desktop_host.servers.sse import SseTransport
@@ -43,7 +43,7 @@ async def make_transport(
         HostError: a placeholder, the vault, the command or the working folder.
     """
     configured = wiring.config.launch
-    launch, secrets = await expand_launch(configured, wiring.secrets, wiring.environ)
+    launch, secrets = await ready_launch(wiring.config, wiring.values(), wiring.secrets, wiring.environ)
     wiring.redact.learn(secrets)
     if isinstance(launch, (Http, Sse)):
         sign = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from desktop_host.core.admin import SecretStore
 from desktop_host.core.exchange import Origin
 from desktop_host.core.ports import Clock, Reviewer
+from desktop_host.core.server_values import ServerValues
 from desktop_host.core.servers import ServerConfig, Timeouts
 from desktop_host.servers.environment import PidFile
 from desktop_host.servers.eras import Eras
@@ -27,6 +28,8 @@ class Wiring:
     secrets: SecretStore
     clock: Clock
     environ: Mapping[str, str]
+    values: Callable[[], ServerValues]
+    """What the profile gives its servers, as it is now."""
     pids: PidFile
     eras: Eras
     redact: Redactor

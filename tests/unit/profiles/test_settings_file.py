@@ -267,6 +267,13 @@ async def test_a_linked_file_stays_a_link(tmp_path: Path) -> None:
     assert 'theme = "dark"' in real.read_text()
 
 
+CHECKED = {
+    "storage.url": "postgresql://u:${keyring:pg/team}@h:5432/d?sslmode=require",
+    "servers.env": "TENANT=acme\nfiles: KEY=${keyring:key}",
+    "servers.headers": "# ours\nhttps://mcp.example.com X-Tenant: acme",
+}
+
+
 def values() -> st.SearchStrategy[tuple[str, Any]]:
     def of(spec: core.Setting) -> st.SearchStrategy[tuple[str, Any]]:
         if spec.type is bool:
@@ -277,9 +284,7 @@ def values() -> st.SearchStrategy[tuple[str, Any]]:
         elif spec.type is float:
             inner = st.floats(*(spec.range or (0, 1)))
         elif spec.check:
-            inner = st.sampled_from(
-                ("", "${DATABASE_URL}", "postgresql://u:${keyring:pg/team}@h:5432/d?sslmode=require")
-            )
+            inner = st.sampled_from(["", CHECKED[spec.key]])
         else:
             inner = st.sampled_from(spec.choices) if spec.choices else st.text(st.characters(exclude_categories=["Cs"]))
         return st.tuples(st.just(spec.key), inner)
