@@ -1,60 +1,14 @@
-"""A session as one text: to move it (`json`), to read it (`md`), to show it (`html`)."""
+"""A session as one text: to read it (`md`), to show it (`html`). To move it, see `moving`."""
 
 from __future__ import annotations
 
 import html
-import itertools
 import json
-from dataclasses import replace
 from typing import Any
 
-from desktop_host.core.codec import JOURNAL_SCHEMA, block_to_mcp, decode, encode
-from desktop_host.core.errors import HostError, UserFault
+from desktop_host.core.codec import block_to_mcp
 from desktop_host.core.events import Stamped
-from desktop_host.core.sessions import SessionOptions, SessionRow
 from desktop_host.core.transcript import AssistantEntry, Entry, ToolEntry, Transcript, UserEntry, fold
-
-FORMAT = "desktop-host-session"
-
-
-def to_json(row: SessionRow, options: SessionOptions, events: tuple[Stamped, ...]) -> str:
-    """A bundle that `from_json` reads. Holds no secrets: none are ever journaled."""
-    bundle = {
-        "format": FORMAT, "schema": JOURNAL_SCHEMA, "title": row.title, "created": row.created,
-        "options": encode(options), "events": [encode(s) for s in events],
-    }  # fmt: skip
-    return json.dumps(bundle, ensure_ascii=False, indent=1)
-
-
-def from_json(text: str, session: str) -> tuple[str, SessionOptions, tuple[Stamped, ...]]:
-    """Title, options and events of a bundle, for a session of another id.
-
-    Raises:
-        UserFault: `bad_bundle` with the place.
-    """
-    try:
-        data: Any = json.loads(text.removeprefix("\ufeff"))
-    except ValueError as error:
-        line, column = getattr(error, "lineno", 0), getattr(error, "colno", 0)
-        raise UserFault("bad_bundle", f"not JSON: {error}", line=line, column=column) from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise UserFault("bad_bundle", f"this file is no {FORMAT} bundle", reason="format")
-    if not isinstance(data.get("schema"), int) or data["schema"] > JOURNAL_SCHEMA:
-        raise UserFault(
-            "bad_bundle", "the bundle is of a newer version", reason="newer", schema=str(data.get("schema"))
-        )
-    try:
-        options = decode(data["options"])
-        events = tuple(decode(e) for e in data["events"])
-    except (HostError, KeyError, TypeError, ValueError) as error:
-        raise UserFault("bad_bundle", f"the bundle is broken: {error}", reason="broken") from error
-    if not isinstance(options, SessionOptions) or not all(isinstance(e, Stamped) for e in events):
-        raise UserFault("bad_bundle", "the bundle is broken", reason="broken")
-    if not all(a.seq < b.seq for a, b in itertools.pairwise(events)):
-        raise UserFault("bad_bundle", "the events of the bundle are out of order", reason="order")
-    # Rules of another computer's person are not this person's: they are asked anew.
-    options = replace(options, rules=(), roots=())
-    return str(data.get("title") or ""), options, tuple(replace(e, session=session) for e in events)
 
 
 def transcript_of(session: str, title: str, events: tuple[Stamped, ...]) -> Transcript:

@@ -77,7 +77,7 @@ class Calls:
             text = f"The arguments could not be read ({call.problem}); nothing was run. Send one JSON object."
             decided = _Decided(call, spec, Verdict(Effect.DENY, "bad_arguments"), text)
         else:
-            verdict = await self._parts.gate.decide(spec, call, self._context.rules)
+            verdict = await self._parts.gate.decide(spec, call, self._context.rules, foreign=self._context.foreign)
             if verdict.effect is Effect.ALLOW and await tasks.needs_a_person(self._context, spec, call):
                 verdict = Verdict(Effect.ASK, "safety_check")
             decided = _Decided(call, spec, verdict, locked=resolved.locked)
@@ -120,8 +120,9 @@ class Calls:
         verdict = one.verdict
         if verdict.effect is Effect.ASK:
             verdict, rule = await self._parts.gate.ask(
-                self._context.session, one.spec, one.call, lambda: self._context.rules, one.locked
-            )
+                self._context.session, one.spec, one.call, lambda: self._context.rules, one.locked,
+                foreign=self._context.foreign,
+            )  # fmt: skip
             if rule is not None:
                 await self._context.add_rule(rule)
             await self._parts.gate.recheck()

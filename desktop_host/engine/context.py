@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from desktop_host.core.codec import decode, encode
 from desktop_host.core.events import Compacted, CompactionUndone, Event, Stamped, StateChanged, ToolsChanged
@@ -14,10 +15,11 @@ from desktop_host.core.tools import ToolSpec
 from desktop_host.engine import skills
 from desktop_host.engine.conversation import READ_RESULT, Conversation
 from desktop_host.engine.log import SessionLog
+from desktop_host.engine.moving import PREFIX
 from desktop_host.engine.parts import Parts
 from desktop_host.engine.toolbox import Prefix, ToolTable, offered
 
-PREFIX, GRANTS = "prefix", "grants"
+GRANTS = "grants"
 
 ABOUT = """You are a helpful assistant in Desktop Host, an app on the person's own computer.
 Tools come from servers that the person connected; call them when they help, several at once where they do not depend \
@@ -56,6 +58,11 @@ class SessionContext:
         """The rules of this session: its own, those the person granted for it, and those of its active skills."""
         active = self.parts.skills.rules(self.session) if self.parts.skills else ()
         return (*self.options.rules, *self._granted, *active)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the tools are told of as a session from elsewhere says."""
+        return self.prefix is not None and self.prefix.foreign
 
     @property
     def model_ref(self) -> str:
@@ -141,6 +148,8 @@ class SessionContext:
         change = self.table.difference(now)
         if change is None:
             self._announced = None
+            if self.foreign:  # our own servers say the same
+                return await self._keep(replace(self.prefix, foreign=False))
         elif self._apply_tools:
             await self.emit(ToolsChanged(change.added, change.removed, change.changed, applied=True))
             self._announced = None
@@ -162,7 +171,9 @@ class SessionContext:
         return toolkit.told(tools, window, self.parts.settings.current().tools.search_share, before)
 
     async def _renew(self, tools: tuple[ToolSpec, ...], system: str) -> Prefix:
-        prefix = Prefix(system, tools, self.parts.settings.current().tools.result_chars)
+        return await self._keep(Prefix(system, tools, self.parts.settings.current().tools.result_chars))
+
+    async def _keep(self, prefix: Prefix) -> Prefix:
         await self.parts.history.put_state(self.session, PREFIX, prefix.to_state())
         self._set_prefix(prefix)
         return prefix

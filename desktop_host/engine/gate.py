@@ -37,11 +37,13 @@ class Gate:
         self._trusted = trusted
         self._default = default
         """What holds for a tool where no rule speaks: its group's word."""
-        self._waiting: dict[str, tuple[ToolSpec, ToolCall, SessionRules]] = {}
+        self._waiting: dict[str, tuple[ToolSpec, ToolCall, SessionRules, bool]] = {}
         """What each open ask is about, so that a grant given for another settles it too."""
 
-    async def decide(self, spec: ToolSpec, call: ToolCall, session_rules: tuple[Rule, ...]) -> Verdict:
-        """The verdict of the rules, before anybody is asked."""
+    async def decide(
+        self, spec: ToolSpec, call: ToolCall, session_rules: tuple[Rule, ...], *, foreign: bool = False
+    ) -> Verdict:
+        """The verdict of the rules, before anybody is asked. `foreign`: no server of ours said what `spec` says."""
         try:
             settings = self._settings()
             rules = [
@@ -52,9 +54,8 @@ class Gate:
                 *await self._ledger.grants(),
                 *session_rules,
             ]
-            facts = CallFacts(
-                spec.full_name, call.arguments, spec.digest, bool(spec.hints.read_only), self._trusted(spec.server)
-            )
+            read_only = bool(spec.hints.read_only) and not foreign
+            facts = CallFacts(spec.full_name, call.arguments, spec.digest, read_only, self._trusted(spec.server))
             return decide(
                 facts, rules, group_default=self._default(spec), profile_default=Effect(settings.tools.permission)
             )
@@ -63,7 +64,14 @@ class Gate:
             return Verdict(Effect.DENY, "gate_failed")
 
     async def ask(
-        self, session: str, spec: ToolSpec, call: ToolCall, rules: SessionRules, locked: tuple[str, ...] = ()
+        self,
+        session: str,
+        spec: ToolSpec,
+        call: ToolCall,
+        rules: SessionRules,
+        locked: tuple[str, ...] = (),
+        *,
+        foreign: bool = False,
     ) -> tuple[Verdict, Rule | None]:
         """Ask the person; the rule is what holds for the rest of the session, if they said so.
 
@@ -87,7 +95,7 @@ class Gate:
             previous_description=known[1] if known and changed else None,
             locked=locked,
         )
-        self._waiting[ask.ask_id] = (spec, call, rules)
+        self._waiting[ask.ask_id] = (spec, call, rules, foreign)
         try:
             answer = await self._inbox.ask(ask)
         finally:
@@ -105,8 +113,8 @@ class Gate:
 
     async def recheck(self) -> None:
         """Settle the open asks that the rules now decide: "always this server" speaks for its waiting calls too."""
-        for ask_id, (spec, call, rules) in list(self._waiting.items()):
-            verdict = await self.decide(spec, call, rules())
+        for ask_id, (spec, call, rules, foreign) in list(self._waiting.items()):
+            verdict = await self.decide(spec, call, rules(), foreign=foreign)
             if verdict.effect is Effect.ALLOW:
                 self._inbox.answer(ask_id, Allow(tool_digest=spec.digest), by="policy")
             elif verdict.effect is Effect.DENY:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from desktop_host.core.skill_admin import SkillAdmin
 from desktop_host.core.skills import SkillPin
 from desktop_host.core.transcript import Transcript, fold
 from desktop_host.core.values import FrozenDict
-from desktop_host.engine import bundle
+from desktop_host.engine import bundle, moving
 from desktop_host.engine.bus import Reader
 from desktop_host.engine.compaction import Compactor
 from desktop_host.engine.context import SessionContext
@@ -158,7 +157,7 @@ class Host(Retelling, ToolSide):
         events = await self.history.read(session)
         match form:
             case "json":
-                return bundle.to_json(row, await self.history.options(session), events)
+                return await moving.pack(self.history, session)
             case "md":
                 return bundle.to_markdown(bundle.transcript_of(session, row.title, events))
             case "html":
@@ -169,14 +168,9 @@ class Host(Retelling, ToolSide):
         """Make a session of a bundle; returns its new id.
 
         Raises:
-            UserFault: `bad_bundle`.
+            UserFault: `bad_bundle` with a `reason`; nothing is kept.
         """
-        session = uuid.uuid4().hex
-        title, options, events = bundle.from_json(text, session)
-        await self.history.create(session, title, options)
-        if events:
-            await self.history.append(events)
-        return session
+        return await moving.take_in(self.history, text)
 
     async def apply_tools(self, session: str) -> None:
         """Give the model the tools as they are now, from the next turn on."""

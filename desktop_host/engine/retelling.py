@@ -18,7 +18,7 @@ from desktop_host.core.events import (
 )
 from desktop_host.core.ports import History
 from desktop_host.core.session_events import QueuedMessage
-from desktop_host.engine.context import PREFIX
+from desktop_host.engine.moving import PREFIX
 from desktop_host.engine.sessions import Sessions
 from desktop_host.engine.tickets import UserInput
 from desktop_host.engine.toolside import ToolSide

@@ -23,10 +23,13 @@ class Prefix:
     system: str
     tools: tuple[ToolSpec, ...]
     result_chars: int
+    foreign: bool = False
+    """It came with a session from elsewhere: the hints of its tools do not count."""
 
     def to_state(self) -> dict[str, Any]:
         """The form kept with the session."""
-        return {"system": self.system, "tools": encode(self.tools), "result_chars": self.result_chars}
+        state = {"system": self.system, "tools": encode(self.tools), "result_chars": self.result_chars}
+        return state | {"foreign": True} if self.foreign else state
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> Prefix:
@@ -36,7 +39,8 @@ class Prefix:
             PeerFault: `bad_history`.
         """
         try:
-            return Prefix(state["system"], tuple(decode(state["tools"])), int(state["result_chars"]))
+            return Prefix(state["system"], tuple(decode(state["tools"])), int(state["result_chars"]),
+                          bool(state.get("foreign")))  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise PeerFault("bad_history", f"the kept start of the conversation is broken: {error}") from error
 

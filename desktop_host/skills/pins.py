@@ -31,6 +31,8 @@ class Pinned:
     main: str
     source: str
     """Kind of the place it came from."""
+    foreign: bool = False
+    """It came with a session from elsewhere: what a person granted here to a skill of its name is not for it."""
 
     def file(self, path: str) -> SkillFile:
         """One of its files.
@@ -142,6 +144,7 @@ class Pins:
             name: {
                 "version": p.pin.version, "digest": p.pin.digest, "reason": p.pin.reason, "main": p.main,
                 "folder": p.skill.label, "source": p.source, "files": [[f.path, f.size, f.sha256] for f in p.files],
+                **({"foreign": True} if p.foreign else {}),
             }
             for name, p in memory.pins.items()
         }  # fmt: skip
@@ -183,7 +186,10 @@ class Pins:
 
     async def _restored(self, name: str, row: dict[str, Any]) -> Pinned:
         files = tuple(SkillFile(str(p), int(n), str(sha), kind_of(str(p))) for p, n, sha in row["files"])
-        pin = SkillPin(name, str(row["version"]), str(row["digest"]), str(row.get("reason", "")))
+        foreign = bool(row.get("foreign"))
+        # What a file from elsewhere says of itself is not believed.
+        digest = digest_of(files) if foreign else str(row["digest"])
+        pin = SkillPin(name, str(row["version"]), digest, str(row.get("reason", "")))
         main = str(row.get("main", "SKILL.md"))
         sha = next((f.sha256 for f in files if f.path == main), "")
         try:
@@ -193,7 +199,7 @@ class Pins:
         label = str(row.get("folder") or name)
         skill = (await asyncio.to_thread(parse, raw, label, main, pin.version)).skill
         skill = replace(skill, name=name, version=pin.version, digest=pin.digest)
-        return Pinned(pin, skill, files, main, str(row.get("source", "")))
+        return Pinned(pin, skill, files, main, str(row.get("source", "")), foreign)
 
 
 def _contents(entry: Entry) -> list[tuple[str, bytes]]:

@@ -138,7 +138,7 @@ class SkillChoices:
         for name in memory.active:
             pinned = memory.pins.get(name)
             granted = self.library.state.granted(name)
-            if pinned is not None and granted:
+            if pinned is not None and granted and self.known(pinned):
                 kept = tuple(t for t in pinned.skill.allowed_tools if t in granted)
                 rules += rules_of(name, kept)
         return tuple(rules)
@@ -271,6 +271,13 @@ class SkillChoices:
             memory.active = (*memory.active, found)
         await self.pins.run(session, found, pinned.pin.version, given, by)
         return pinned
+
+    def known(self, pinned: Pinned) -> bool:
+        """Whether a pinned version is one of this library, and not what a session from elsewhere brought along."""
+        if not pinned.foreign:
+            return True
+        found = self.library.snapshot.skills.get(pinned.pin.name)
+        return found is not None and any(e.skill.digest == pinned.pin.digest for e in found.entries.values())
 
     def block(self, pinned: Pinned, arguments: str) -> str:
         """A skill's body as it stands in a message."""

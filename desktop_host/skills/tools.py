@@ -165,6 +165,12 @@ class SkillTools:
     async def _script(self, session: str, arguments: FrozenDict) -> ToolOutcome:
         pinned = await self._pinned(session, str(arguments.get("skill", "")))
         file = pinned.file(str(arguments.get("script", "")))
+        if not self._choices.known(pinned):
+            name = pinned.skill.name
+            return _told(
+                Outcome.DENIED, f"{name} came with this chat from elsewhere; its scripts do not run. The person can "
+                f"install it and press “Use newest”.",
+            )  # fmt: skip
         limits = self._settings.current().skills
         folder = await self._copy(session, pinned)
         result = await scripts.run(
