@@ -62,7 +62,7 @@ async def _refusal(url: str) -> str:
     except TimeoutError:
         return f"> {CONNECT_S:g} s"
     except OSError as error:
-        return error.strerror or str(error)
+        return os.strerror(error.errno) if error.errno else str(error)
     return ""
 
 

@@ -31,6 +31,8 @@ EVENTS = 400
 """Numbers of events before a chat's last that are read: its end is among them."""
 _REFUSED = frozenset({"task_required", "header_bad"})
 """Problems of a tool for which no model gets it; all others were repaired."""
+LOOPS = 2
+"""Restarts in a row from which a server that starts once more is told of."""
 _BROKEN = (ServerState.FAILED, ServerState.WAITING, ServerState.NEEDS_AUTH)
 
 
@@ -93,7 +95,8 @@ def server(status: ServerStatus) -> Finding:
     """One server as it stands, with the reason where it does not work."""
     check = f"server:{status.name}"
     params: dict[str, Any] = {"state": status.state.value, "restarts": status.restarts}
-    if status.state not in _BROKEN:
+    looping = status.restarts >= LOOPS and status.state is not ServerState.READY
+    if status.state not in _BROKEN and not looping:
         return Finding(check, True, "doctor.say.server", FrozenDict(params))
     error = status.error
     if error is None:

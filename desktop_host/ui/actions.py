@@ -51,6 +51,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("go.settings", "Ctrl+, Ctrl+5", "settings", "ready"),
     Command("go.models", "Ctrl+Shift+M", "model", "ready"),
     Command("go.permissions", "", "shield", "ready"),
+    Command("go.diagnostics", "Ctrl+Shift+G", "info", "ready"),
     Command("go.first_run", "", "info", "ready"),
     Command("view.palette", "Ctrl+K", "search"),
     Command("view.sidebar", "Ctrl+B", "sidebar"),

@@ -45,6 +45,7 @@ def bind_commands(w: Workspace) -> None:
         "go.settings": w.show_settings,
         "go.models": w.show_models,
         "go.permissions": lambda: w.show_settings("permissions"),
+        "go.diagnostics": w.diagnostics.show,
         "go.first_run": w.show_first_run,
         "view.palette": lambda: w.window.palette_.open(palette_entries(w)),
         "view.inspector": w.inspector.toggle,

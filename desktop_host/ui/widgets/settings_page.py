@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QTabWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from desktop_host.core.settings import SECTIONS
 from desktop_host.i18n import current, tr
@@ -43,7 +43,7 @@ class GeneralTab(Page):
 
 
 class SettingsPage(Centred):
-    """Four tabs."""
+    """Four tabs, and what is added to them."""
 
     def __init__(
         self, settings: ProfileSettings, models: Models, permissions: Permissions, first_run: Callable[[], None]
@@ -56,10 +56,16 @@ class SettingsPage(Centred):
         self.permissions = PermissionsTab(permissions)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self._names: list[str] = []
         for name, tab in zip(TABS, (self.general, self.models, self.costs, self.permissions), strict=True):
-            self.tabs.addTab(tab, tr(f"settings.tab.{name}"))
+            self.add_tab(name, tab)
         self.column.addWidget(self.tabs, 1)
 
+    def add_tab(self, name: str, tab: QWidget) -> None:
+        """Append a tab."""
+        self._names.append(name)
+        self.tabs.addTab(tab, tr(f"settings.tab.{name}"))
+
     def show_tab(self, name: str) -> None:
-        """Show a tab of `TABS`."""
-        self.tabs.setCurrentIndex(TABS.index(name))
+        """Show a tab."""
+        self.tabs.setCurrentIndex(self._names.index(name))

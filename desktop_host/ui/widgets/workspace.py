@@ -21,6 +21,7 @@ from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
 from desktop_host.ui.widgets.bindings import bind_commands
 from desktop_host.ui.widgets.chat import ChatPage
 from desktop_host.ui.widgets.chat_reach import foot_height, into_chat
+from desktop_host.ui.widgets.diagnostics_room import DiagnosticsRoom
 from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.inspector_place import InspectorPlace
 from desktop_host.ui.widgets.page import Empty, told
@@ -64,6 +65,7 @@ class Workspace(QObject):
         self.inspector = InspectorPlace(self)
         self.skills = SkillsRoom(self)
         self.usage = UsageRoom(self)
+        self.diagnostics = DiagnosticsRoom(self)
         self._greeted = False
         self._open_error: HostError | None = None
         bind_commands(self)
@@ -121,6 +123,7 @@ class Workspace(QObject):
         found = self._pages.get("settings")
         if not isinstance(found, SettingsPage):
             found = SettingsPage(self.settings, self.models, self.permissions, self.show_first_run)
+            self.diagnostics.attach(found)
             self._pages["settings"] = found
         return found
 
@@ -135,7 +138,7 @@ class Workspace(QObject):
         self.servers_page.show_add(text)
 
     def show_settings(self, tab: str = "general") -> None:
-        """The settings: `general`, `models`, `costs` or `permissions`."""
+        """The settings: `general`, `models`, `costs`, `permissions` or `diagnostics`."""
         self.go("settings", self.settings_page)
         self.settings_page.show_tab(tab)
 

@@ -116,7 +116,11 @@ async def test_keys_are_told_by_name_alone(ward: Ward) -> None:
 async def test_a_model_that_is_not_ready_is_told_with_the_way_out(ward: Ward) -> None:
     ward.models.known = (ModelEntry("local/qwen", "Qwen", "local", False, "no_weights"),)
     what, remedy, place, act = await ward.ill("model")
-    assert (what, place, act) == ("The files of local are not here", "local", "models") and "models get" in remedy
+    assert (what, place, act) == (
+        "The file of the model local is not on this computer",
+        "local",
+        "models",
+    ) and "models get" in remedy
     ward.set("model.default", "anthropic/claude")
     ward.models.known += (ModelEntry("anthropic/claude", "C", "anthropic", False, "no_key"),)
     assert (await ward.ill("model"))[0] == "anthropic/claude has no key"
