@@ -12,7 +12,6 @@ from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.pieces import Card, button, clear, column, copy_button, icon_button, icon_label, label, row
 
-
 WIDE = 520
 """Pixels (at 100 %) from which title and finding stand side by side."""
 
