@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QWidget
@@ -18,6 +17,7 @@ from desktop_host.ui.viewmodels.models import Models
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.viewmodels.sessions import Sessions
 from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
+from desktop_host.ui.widgets.arrivals import receive
 from desktop_host.ui.widgets.bindings import bind_commands
 from desktop_host.ui.widgets.chat import ChatPage
 from desktop_host.ui.widgets.chat_reach import foot_height, into_chat
@@ -159,16 +159,7 @@ class Workspace(QObject):
 
     def receive(self, arguments: list[str]) -> None:
         """A second start came with these arguments: go where they point, start nothing."""
-        self.window.come_forward()
-        if "--session" in arguments[:-1]:
-            self.show_chat(arguments[arguments.index("--session") + 1])
-            return
-        for argument in arguments:
-            if argument.startswith(("http://", "https://", "desktop-host://", "{")):
-                self.add_server(argument)
-            elif argument.endswith((".json", ".mcpb", ".dxt")) and (path := Path(argument)).is_file():
-                self.go("servers", self.servers_page)
-                self.servers_page.take(path)
+        receive(self, arguments)
 
     def search(self) -> None:
         """Put the caret into the search field of the conversations."""
