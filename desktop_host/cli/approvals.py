@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from desktop_host.core.asks import (
     ReviewReply,
     ReviewSampling,
 )
+from desktop_host.core.exchange import RunningCall
 from desktop_host.core.permissions import Life, Scope
 from desktop_host.core.values import thaw
 from desktop_host.i18n import tr
@@ -31,6 +33,7 @@ from desktop_host.i18n import tr
 Type: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Asks for a line; None at the end of input."""
 Say: TypeAlias = Callable[[str], None]
+_GO_ON: dict[str, Answer] = {"y": Allow(), "s": Refuse(stop=True)}
 
 
 async def decide(ask: Ask, say: Say, type_: Type) -> Answer:
@@ -40,12 +43,20 @@ async def decide(ask: Ask, say: Say, type_: Type) -> Answer:
             return await _tool(ask, say, type_)
         case FillForm():
             say(visible(f"? {ask.server}: {ask.message}"))
+            _calls(ask.server, ask.calls, say)
+            if _enough(ask.round, say) and await _pick(tr("cli.ask.go_on"), _GO_ON, say, type_) == Refuse(stop=True):
+                return Refuse(stop=True)
             values = await fill(ask.schema, say, type_)
             return Refuse() if values is None else Filled(values)
         case OpenUrl():
             say(visible(f"? {ask.server}: {ask.message}"))
+            _calls(ask.server, ask.calls, say)
             say(tr("cli.ask.url", url=visible(ask.url), host=visible(_host(ask.url))))
-            return await _pick(tr("cli.ask.url_choice"), {"y": Allow(), "n": Refuse()}, say, type_)
+            answers: dict[str, Answer] = {"y": Allow(), "n": Refuse()}
+            question = "cli.ask.url_opened" if ask.opened else "cli.ask.url_choice"
+            if _enough(ask.round, say):
+                answers["s"] = Refuse(stop=True)
+            return await _pick(tr(question), answers, say, type_)
         case ReviewSampling():
             return await _sampling(ask, say, type_)
         case ReviewReply():
@@ -86,13 +97,58 @@ async def _tool(ask: ApproveTool, say: Say, type_: Type) -> Answer:
 
 async def _sampling(ask: ReviewSampling, say: Say, type_: Type) -> Answer:
     request = ask.request
-    say(tr("cli.ask.sampling", server=ask.server, model=ask.model, tokens=request.max_tokens))
+    say(tr("cli.ask.sampling", server=ask.server, model=visible(ask.model), tokens=request.max_tokens))
+    _calls(ask.server, ask.calls, say)
+    if ask.cost is not None:
+        usd = tr("cli.ask.price_unknown") if ask.cost.estimate_usd is None else f"${ask.cost.estimate_usd:.4f}"
+        say("  " + tr("cli.ask.cost", usd=usd, spent=ask.cost.spent_tokens, of=ask.cost.daily_tokens,
+                      today=f"${ask.cost.spent_usd:.4f}"))  # fmt: skip
+    if ask.choice is not None and ask.choice.reason in ("hint", "kin", "priorities"):
+        say("  " + tr(f"cli.ask.why.{ask.choice.reason}", hint=visible(ask.choice.hint)))
+    if request.tools:
+        say("  " + tr("cli.ask.own_tools", names=visible(", ".join(t.name for t in request.tools))))
     if request.system:
         say("  " + tr("cli.ask.system", text=visible(request.system)))
     for message in request.messages:
         text = "\n".join(block_text(block) for block in message.blocks)
         say(f"  {tr(f'cli.role.{message.role.value}')}: {visible(text)}")
-    return await _review(say, type_)
+    model = await _model(ask, say, type_)
+    answer = await _review(say, type_)
+    return replace(answer, model=model) if isinstance(answer, (Allow, Edited)) else answer
+
+
+async def _model(ask: ReviewSampling, say: Say, type_: Type) -> str | None:
+    """Another of the models that could answer, where there are several and the person names one."""
+    offered = ask.choice.candidates if ask.choice else ()
+    if len(offered) < 2:
+        return None
+    for number, one in enumerate(offered, 1):
+        usd = tr("cli.ask.price_unknown") if one.cost_usd is None else f"${one.cost_usd:.4f}"
+        say(f"  {number}. {visible(one.ref)} ({usd})")
+    while (line := await type_(tr("cli.ask.model_choice", model=visible(ask.model)) + " ")) is not None:
+        if not line.strip():
+            return None
+        if line.strip().isdigit() and 0 < int(line) <= len(offered):
+            return offered[int(line) - 1].ref
+        say(tr("cli.ask.again", letters=f"1-{len(offered)}"))
+    return None
+
+
+def _calls(server: str, calls: tuple[RunningCall, ...], say: Say) -> None:
+    """During which call it asks; of several, that nothing tells which."""
+    if len(calls) > 1:
+        say("  " + tr("cli.ask.during_several"))
+    for call in calls:
+        arguments = json.dumps(thaw(call.arguments), ensure_ascii=False)
+        name = f"{server}.{call.name}" if call.kind == "tool" else call.name
+        say("  " + tr("cli.ask.during", call=visible(f"{name} {arguments}")))
+
+
+def _enough(count: int, say: Say) -> bool:
+    """Whether the server asked before during this call; says so."""
+    if count > 1:
+        say("  " + tr("cli.ask.round", n=count))
+    return count > 1
 
 
 async def _review(say: Say, type_: Type) -> Answer:

@@ -71,6 +71,10 @@ class ModelAdmin(Protocol):
         """
         ...
 
+    def kin(self) -> tuple[tuple[str, ...], ...]:
+        """Words of model names that stand for one kind across vendors."""
+        ...
+
     async def check(self, ref: str) -> None:
         """Send one tiny request, so that a key or an address can be tested.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from desktop_host.core.exchange import SamplingRequest
+from desktop_host.core.errors import UserFault
+from desktop_host.core.exchange import RunningCall, SamplingRequest
 from desktop_host.core.messages import ContentBlock
+from desktop_host.core.model_choice import ModelChoice
 from desktop_host.core.permissions import Life, Scope
 from desktop_host.core.tools import ToolHints
 from desktop_host.core.values import FrozenDict
@@ -49,6 +51,8 @@ class FillForm:
     schema: FrozenDict
     round: int = 1
     """How often the server has asked during this call, this time included."""
+    calls: tuple[RunningCall, ...] = ()
+    """The request during which it asks; several where it is one of these and nothing tells which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,10 @@ class OpenUrl:
     message: str
     url: str
     round: int = 1
+    calls: tuple[RunningCall, ...] = ()
+    """As in `FillForm`."""
+    opened: bool = False
+    """It was opened during this call already: the server waits for what the person does there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +89,25 @@ class SamplingCost:
     """What the server wanted, before its cap."""
 
 
+DAILY_USD = 1.0
+"""Money a day that is offered, and that holds where a file allows a server without naming any."""
+
+
 @dataclass(frozen=True, slots=True)
 class DailyCap:
-    """From now on a server need not ask, as long as a day stays below both."""
+    """From now on a server need not ask, as long as a day stays below both.
+
+    Raises:
+        UserFault: `usage`, one of them is no limit.
+    """
 
     tokens: int
-    usd: float = 0.0
-    """0: no limit in money."""
+    usd: float
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1 or not self.usd > 0:
+            raise UserFault("usage", "a server is allowed for good only up to a number of tokens and a sum of money"
+                            " a day, both above 0", reason="daily_cap")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +123,10 @@ class ReviewSampling:
     model: str
     """The model that the preferences resolve to."""
     cost: SamplingCost | None = None
+    calls: tuple[RunningCall, ...] = ()
+    """As in `FillForm`."""
+    choice: ModelChoice | None = None
+    """Why it is this model, and which others could answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +140,12 @@ class ReviewReply:
     server: str
     blocks: tuple[ContentBlock, ...]
     model: str
+    calls: tuple[RunningCall, ...] = ()
+    """As in `FillForm`."""
+    left_out: tuple[str, ...] = ()
+    """What of the request this model does not take: `temperature`, `stop`, …"""
+    stop: str = "endTurn"
+    """Why the model stopped, in MCP's words."""
 
 
 Ask: TypeAlias = ApproveTool | FillForm | OpenUrl | ReviewSampling | ReviewReply
@@ -131,6 +161,8 @@ class Allow:
     """The definition the yes was given for; a yes to another one is void."""
     daily: DailyCap | None = None
     """Of sampling: always for this server, within this."""
+    model: str | None = None
+    """Of sampling: let this one of the offered models answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +188,7 @@ class Edited:
 
     text: str
     daily: DailyCap | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class Standing:
     reserved_usd: float = 0.0
     """Set aside for requests that run now."""
     reserved_calls: int = 0
+    tokens: int = 0
+    """All that passed through models, input and output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,9 @@ class Purses(Protocol):
         """
         ...
 
-    async def settle(self, reservation: Reservation | None, purses: Sequence[Purse], usd: float, calls: int) -> None:
+    async def settle(
+        self, reservation: Reservation | None, purses: Sequence[Purse], usd: float, calls: int, tokens: int = 0
+    ) -> None:
         """Give back what was set aside and book what it really cost, in one step."""
         ...
 

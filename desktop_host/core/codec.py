@@ -13,7 +13,18 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from desktop_host.core import asks, events, exchange, messages, permissions, servers, sessions, skills, tools
+from desktop_host.core import (
+    asks,
+    events,
+    exchange,
+    messages,
+    model_choice,
+    permissions,
+    servers,
+    sessions,
+    skills,
+    tools,
+)
 from desktop_host.core.errors import PeerFault
 from desktop_host.core.messages import (
     Audio,
@@ -32,7 +43,7 @@ JOURNAL_SCHEMA = 1
 
 _CLASSES: dict[str, type] = {
     cls.__name__: cls
-    for module in (asks, events, exchange, messages, permissions, servers, sessions, skills, tools)
+    for module in (asks, events, exchange, messages, model_choice, permissions, servers, sessions, skills, tools)
     for cls in vars(module).values()
     if isinstance(cls, type) and is_dataclass(cls)
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from desktop_host.core.messages import ContentBlock, Message, Outcome
 from desktop_host.core.tools import ToolSpec
-from desktop_host.core.values import FrozenDict, Json
+from desktop_host.core.values import EMPTY, FrozenDict, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,27 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A request to a server that was open when the server asked."""
+
+    key: str
+    """Tells it from every other request of this run."""
+    name: str
+    """Of the tool or the prompt, or the address of the resource."""
+    arguments: FrozenDict = EMPTY
+    kind: str = "tool"
+    """`tool`, `prompt` or `resource`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Who asks: a server, and the session and call it was attributed to (None where that is unknown)."""
 
     server: str
     session: str | None = None
     call_id: str | None = None
+    calls: tuple[RunningCall, ...] = ()
+    """The request during which it asks; several where it is one of these and nothing tells which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,8 @@ class SamplingRequest:
     tools: tuple[ToolSpec, ...] = ()
     """The server's own; the host never runs them."""
     tool_choice: str = "auto"
+    context: str = "none"
+    """What it would like to see of other servers (`thisServer`, `allServers`); never granted, only shown."""
 
 
 @dataclass(frozen=True, slots=True)

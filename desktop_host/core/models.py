@@ -176,6 +176,10 @@ class ModelEntry:
     """Weights to fetch, for local models."""
     note: str | None = None
     """Key of an honest sentence about its limits."""
+    speed: int | None = None
+    """1 (slow) to 5 (fast); None: nobody said."""
+    intelligence: int | None = None
+    """1 (weak) to 5 (strong); None: nobody said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class SamplingPolicy:
     max_tokens: int = 4096
     daily_tokens: int = 50_000
     daily_usd: float = 0.0
-    """Most money in US dollars a day, beside the profile's own limit; 0: no limit of its own."""
+    """Most money in US dollars a day, beside the profile's own limit; 0: none of its own, or (`allow`) $1."""
     per_minute: int = 10
 
 

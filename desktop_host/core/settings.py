@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 from desktop_host.core.errors import UserFault
 from desktop_host.core.routes import Route
 from desktop_host.core.server_values import ServerValues
-from desktop_host.core.settings_costs import Budgets, Cache, Price, Quotas, Routing
+from desktop_host.core.settings_costs import Budgets, Cache, Price, Quotas, Routing, Trait
 from desktop_host.core.settings_fields import choice as _choice
 from desktop_host.core.settings_fields import flag as _flag
 from desktop_host.core.settings_fields import lines as _lines
@@ -155,6 +155,7 @@ class Settings:
     rules: tuple[PermissionRule, ...] = ()
     routes: tuple[Route, ...] = ()
     prices: tuple[Price, ...] = ()
+    traits: tuple[Trait, ...] = ()
 
 
 SECTIONS: dict[str, type] = {

@@ -75,3 +75,15 @@ class Price:
     cache_read: float | None = None
     """None: like `input`."""
     cache_write: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """What a person says of a model, so that servers' wishes can be weighed; it wins over the shipped table."""
+
+    model: str
+    """Name of the model or its REF, or a glob."""
+    speed: int
+    """1 (slow) to 5 (fast)."""
+    intelligence: int
+    """1 (weak) to 5 (strong)."""

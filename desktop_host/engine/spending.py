@@ -37,7 +37,7 @@ class Need:
     server: str | None = None
     """Alias of the server whose sampling this is."""
     server_usd: float | None = None
-    """What its sampling may cost in a day; None: the profile's setting."""
+    """What its sampling may cost in a day, beside the profile's setting; None: that alone."""
     tokens_limited: bool = False
     """A token budget stands in for a price that is unknown."""
 
@@ -47,7 +47,7 @@ class Grant:
 
     def __init__(
         self, ref: str, request: ModelRequest, purses: Purses | None, counted: tuple[Purse, ...],
-        reservation: Reservation | None, quote: Callable[[], Awaitable[Quote | None]],
+        reservation: Reservation | None, quote: Callable[[], Awaitable[Quote | None]], input_tokens: int = 0,
     ) -> None:  # fmt: skip
         self.ref = ref
         """The model to ask: the one wanted, or a cheaper one."""
@@ -56,13 +56,14 @@ class Grant:
         self._counted = counted
         self._reservation = reservation
         self._quote = quote
+        self._input = input_tokens
 
     async def settle(self, usage: Usage, *, cached: bool = False) -> tuple[Notice, ...]:
         """Book what it cost; returns what the person should know of the budgets."""
         cost = usage.cost_usd
         if cost is None:
             cost = self._reservation.usd if self._reservation else 0.0
-        return await _to_the_end(self._settle(cost, 0 if cached else 1))
+        return await _to_the_end(self._settle(cost, 0 if cached else 1, 0 if cached else usage.total))
 
     async def abandon(self, output_tokens: int, *, sent: bool) -> None:
         """It failed or was stopped. `sent`: the vendor may bill what it was sent and what it wrote."""
@@ -73,12 +74,12 @@ class Grant:
         if sent and self._purses is not None:
             quote = await self._quote()
             cost = quote.fixed_usd + quote.per_token_usd * output_tokens if quote else 0.0
-        return await self._settle(cost, int(sent))
+        return await self._settle(cost, int(sent), self._input + output_tokens if sent else 0)
 
-    async def _settle(self, cost: float, calls: int) -> tuple[Notice, ...]:
+    async def _settle(self, cost: float, calls: int, tokens: int) -> tuple[Notice, ...]:
         if self._purses is None:
             return ()
-        await self._purses.settle(self._reservation, self._counted, cost, calls)
+        await self._purses.settle(self._reservation, self._counted, cost, calls, tokens)
         self._reservation = None
         limited = [p for p in self._counted if p.limited]
         if not limited:
@@ -124,7 +125,7 @@ class Spending:
         ask = partial(self._models.quote, need.ref, request, need.input_tokens)
         if not any(p.limited for p in counted):
             # Nobody waits for a price here: the first one takes a second to load.
-            return Grant(need.ref, request, purses, counted, None, ask)
+            return Grant(need.ref, request, purses, counted, None, ask, need.input_tokens)
         quote = await ask() if money else None
         if money and quote is None and not need.tokens_limited:
             raise HostError("price_unknown", f"the price of {need.ref} is unknown", model=need.ref)
@@ -137,7 +138,7 @@ class Spending:
             affordable = int((reservation.usd - price.fixed_usd) / price.per_token_usd + 1e-6)
             request = replace(request, max_tokens=min(wanted, max(1, affordable)))
         request = replace(request, price_limit=money and not need.tokens_limited)
-        return Grant(need.ref, request, purses, counted, reservation, ask)
+        return Grant(need.ref, request, purses, counted, reservation, ask, need.input_tokens)
 
     def purses(
         self,
@@ -158,15 +159,16 @@ class Spending:
         found.append(Purse("day", day, budgets.day_usd or None, settings.quotas.calls))
         found.append(Purse("month", month, budgets.month_usd or None))
         if server:
-            found.append(Purse("server", f"{server} {day}", server_usd or budgets.server_day_usd or None))
+            limits = [usd for usd in (server_usd, budgets.server_day_usd) if usd]
+            found.append(Purse("server", f"{server} {day}", min(limits, default=None)))
         return tuple(found)
 
-    async def server_today(self, server: str) -> float:
-        """US dollars that a server's sampling cost today."""
+    async def server_today(self, server: str) -> Standing:
+        """What a server's sampling cost today, in money and tokens."""
         if self._purses is None:
-            return 0.0
+            return Standing()
         purse = self.purses(self._settings.current(), None, server=server)[-1]
-        return (await self._purses.standing((purse,)))[0].spent_usd
+        return (await self._purses.standing((purse,)))[0]
 
     async def standings(self, session: str | None, session_usd: float | None = None) -> tuple[FrozenDict, ...]:
         """`{scope, key, spent_usd, reserved_usd, limit_usd, calls, limit_calls}` of day, month and one chat."""

@@ -10,13 +10,13 @@ from desktop_host.core import settings as core
 from desktop_host.core.errors import UserFault
 from desktop_host.core.routes import Route
 from desktop_host.core.settings import Endpoint, PermissionRule, Settings
-from desktop_host.core.settings_costs import Price
+from desktop_host.core.settings_costs import Price, Trait
 from desktop_host.core.values import FrozenDict
 from desktop_host.profiles import settings_routes as own
 
 WIRES = ("compat", "responses", "anthropic", "anthropic-compat")
 EFFECTS = ("allow", "ask", "deny")
-TABLES = ("endpoints", "rules", "routes", "prices")
+TABLES = ("endpoints", "rules", "routes", "prices", "traits")
 """The lists of tables, each a field of `Settings`."""
 
 
@@ -71,9 +71,11 @@ def read(document: dict[str, Any]) -> Reading:
             bad(f"rules[{index}]", "bad_value", None, f"pattern and effect ({', '.join(EFFECTS)})")
     routes = _sound(document, "routes", own.route, own.ROUTE_FORM, bad)
     prices = _sound(document, "prices", own.price, own.PRICE_FORM, bad)
+    traits = _sound(document, "traits", own.trait, own.TRAIT_FORM, bad)
     settings = replace(
-        settings, endpoints=tuple(endpoints), rules=tuple(rules), routes=tuple(routes), prices=tuple(prices)
-    )
+        settings, endpoints=tuple(endpoints), rules=tuple(rules), routes=tuple(routes), prices=tuple(prices),
+        traits=tuple(traits),
+    )  # fmt: skip
     return Reading(settings, tuple(problems))
 
 
@@ -139,7 +141,7 @@ def put_tables(styled: Any, name: str, items: tuple[Any, ...]) -> None:
         result.append(table)
     for table in old:
         readers: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "endpoints": _endpoint, "routes": own.route, "prices": own.price,
+            "endpoints": _endpoint, "routes": own.route, "prices": own.price, "traits": own.trait,
         }  # fmt: skip
         plain: Any = table
         if name in readers and readers[name](plain.unwrap()) is None:
@@ -150,12 +152,14 @@ def put_tables(styled: Any, name: str, items: tuple[Any, ...]) -> None:
         styled[name] = result
 
 
-def _fields(item: Endpoint | PermissionRule | Route | Price) -> dict[str, Any]:
+def _fields(item: Endpoint | PermissionRule | Route | Price | Trait) -> dict[str, Any]:
     """The fields of a table, in the order of the file."""
     if isinstance(item, Route):
         return own.route_fields(item)
     if isinstance(item, Price):
         return own.price_fields(item)
+    if isinstance(item, Trait):
+        return {"model": item.model, "speed": item.speed, "intelligence": item.intelligence}
     if isinstance(item, Endpoint):
         return {"name": item.name, "wire": item.wire, "base_url": item.base_url, "models": item.models}
     return {

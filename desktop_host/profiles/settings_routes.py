@@ -1,13 +1,15 @@
-"""Routes and prices in `settings.toml`: `[[routes]]` with a `chain` of tables, `[[prices]]`."""
+"""Routes, prices and traits in `settings.toml`: `[[routes]]` with a `chain` of tables, `[[prices]]`, `[[traits]]`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from desktop_host.core.model_choice import BEST
 from desktop_host.core.routes import NAME, RESERVED, Link, Route
-from desktop_host.core.settings_costs import Price
+from desktop_host.core.settings_costs import Price, Trait
 
 ROUTE_FORM = "name and chain, a list of models or of tables with model, max_context, images, tools, max_cost_usd"
+TRAIT_FORM = "model, speed and intelligence (whole numbers from 1 to 5)"
 PRICE_FORM = "model, input and output (US dollars per million tokens), cache_read, cache_write"
 
 
@@ -44,6 +46,14 @@ def price(table: dict[str, Any]) -> Price | None:
         return None
     read, write = (None if v is None else float(v) for v in rest)
     return Price(str(model), float(needed[0] or 0), float(needed[1] or 0), read, write)
+
+
+def trait(table: dict[str, Any]) -> Trait | None:
+    """What is said of a model; None where it cannot be read."""
+    model, steps = table.get("model"), (table.get("speed"), table.get("intelligence"))
+    if not isinstance(model, str) or not model or not all(type(s) is int and 1 <= s <= BEST for s in steps):
+        return None
+    return Trait(str(model), int(steps[0] or 1), int(steps[1] or 1))
 
 
 def route_fields(item: Route) -> dict[str, Any]:

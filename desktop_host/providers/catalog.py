@@ -32,6 +32,7 @@ from desktop_host.providers.refs import ANTHROPIC_URL, OPENAI_URL, Local, Remote
 from desktop_host.providers.retry import Retrying
 from desktop_host.providers.route_facts import RouteFacts
 from desktop_host.providers.router import Past, Routed
+from desktop_host.providers.traits import read_traits
 
 if TYPE_CHECKING:
     from desktop_host.providers.local import LocalModels
@@ -82,6 +83,7 @@ class Models:
         self._found: list[ModelEntry] = []
         self._answers = answers
         self._past = Past()
+        self._traits = read_traits()
         self._quotes = Quotes(self.entries, lambda: settings.current().prices, scripted)
         self._facts = RouteFacts(settings, self._quotes, self._usable, self._past.health, clock)
 
@@ -136,7 +138,8 @@ class Models:
         return await reach.look(self._settings.current(), self._keys, self._connection)
 
     async def entries(self, *, refresh: bool = False) -> tuple[ModelEntry, ...]:
-        endpoints = self._settings.current().endpoints
+        settings = self._settings.current()
+        endpoints = settings.endpoints
         groups: list[Sequence[ModelEntry]] = await asyncio.gather(
             self._vendor("anthropic", ANTHROPIC_URL, "anthropic", known.ANTHROPIC, refresh),
             self._vendor("responses", OPENAI_URL, "openai", known.OPENAI, refresh),
@@ -146,7 +149,12 @@ class Models:
             looked = await asyncio.gather(*(self._look(name, port, endpoints) for name, port in self._discover))
             self._found = [entry for entries in looked for entry in entries]
         own = await asyncio.to_thread(self._local.entries)
-        return (*own, *(entry for group in groups for entry in group), *self._found)
+        said, traits = settings.traits, self._traits
+        every = (*own, *(entry for group in groups for entry in group), *self._found)
+        return tuple(traits.dressed(entry, said) for entry in every)
+
+    def kin(self) -> tuple[tuple[str, ...], ...]:
+        return self._traits.kin
 
     async def fetch(self, name: str, progress: Callable[[ModelProgress], None]) -> None:
         await self._local.fetch(name, progress)

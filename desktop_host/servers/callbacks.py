@@ -12,14 +12,15 @@ import mcp_types as T
 from mcp.client import ClientRequestContext
 
 from desktop_host.core.errors import HostError, UserFault
-from desktop_host.core.exchange import FormRequest, SamplingReply, SamplingRequest, UrlRequest
-from desktop_host.core.messages import ContentBlock, Text, ToolCall
+from desktop_host.core.exchange import FormRequest, UrlRequest
 from desktop_host.core.values import freeze, thaw
-from desktop_host.servers import translate
+from desktop_host.servers.sampling import sampling_request, sampling_result
 from desktop_host.servers.wiring import Floor, Wiring
 
 REFUSED = -1
 """The protocol's code for a sampling request that a person refused."""
+UNFIT = frozenset({"usage", "unsupported_param"})
+"""Requests that no person could let through: the server is told what is wrong with them."""
 UNKNOWN_CALLER = "the host cannot tell which conversation asks: several calls are running, or none"
 
 _log = logging.getLogger(__name__)
@@ -49,10 +50,13 @@ class Callbacks:
             return T.ErrorData(code=REFUSED, message=UNKNOWN_CALLER)
         try:
             with self._floor.asking():
-                reply = await self._wiring.reviewer.sample(origin, sampling_request(self._floor.server, params))
-            return sampling_result(reply)
+                asked = sampling_request(self._floor.server, params)
+                reply = await self._wiring.reviewer.sample(origin, asked)
+            return sampling_result(asked, reply)
         except HostError as error:
             self._note("sampling", error)
+            if error.code in UNFIT:
+                return T.ErrorData(code=T.INVALID_PARAMS, message=error.message)
             code = REFUSED if isinstance(error, UserFault) or error.exit_code in (3, 4) else T.INTERNAL_ERROR
             return T.ErrorData(code=code, message=f"the request was refused: {error.code}")
         except Exception:
@@ -116,6 +120,8 @@ class Callbacks:
                 self._list_changed("resources")
             case T.PromptListChangedNotification():
                 self._list_changed("prompts")
+            case T.ElicitCompleteNotification(params=done):
+                self._floor.finish(done.elicitation_id)
             case T.ResourceUpdatedNotification(params=params):
                 self._updated(params.uri)
             case Exception():
@@ -128,36 +134,3 @@ class Callbacks:
         _log.exception("%s of %s failed", what, self._floor.server)
         self._wiring.log.add("host", f"{what} failed inside the host; see its log", "error")
         return T.ErrorData(code=T.INTERNAL_ERROR, message=f"{what} failed inside the host")
-
-
-def sampling_request(server: str, params: T.CreateMessageRequestParams) -> SamplingRequest:
-    """The request in the host's words. What it says of other servers' context is not granted."""
-    raw = params.model_dump(by_alias=True, mode="json", exclude_none=True)
-    wanted = raw.get("modelPreferences") or {}
-    return SamplingRequest(
-        messages=tuple(translate.message(m) for m in raw["messages"]),
-        max_tokens=params.max_tokens,
-        system=params.system_prompt,
-        temperature=params.temperature,
-        stop=tuple(params.stop_sequences or ()),
-        hints=tuple(h["name"] for h in wanted.get("hints") or () if h.get("name")),
-        cost_priority=wanted.get("costPriority"),
-        speed_priority=wanted.get("speedPriority"),
-        intelligence_priority=wanted.get("intelligencePriority"),
-        tools=tuple(translate.tool_spec(server, t) for t in raw.get("tools") or ()),
-        tool_choice=(raw.get("toolChoice") or {}).get("mode") or "auto",
-    )
-
-
-def sampling_result(reply: SamplingReply) -> T.CreateMessageResult | T.CreateMessageResultWithTools:
-    """The reply in the protocol's words: one block where that is enough, a list where tools are called."""
-    shown: tuple[ContentBlock, ...] = reply.blocks
-    body = {"role": "assistant", "model": reply.model, "stopReason": reply.stop}
-    if not any(isinstance(b, ToolCall) for b in shown):
-        texts = [b.text for b in shown if isinstance(b, Text)]
-        other = [b for b in shown if not isinstance(b, Text)]
-        only = translate.wire_block(other[0]) if other and not texts else None
-        body["content"] = only or {"type": "text", "text": "\n\n".join(texts)}  # type: ignore[assignment]
-        return T.CreateMessageResult.model_validate(body, by_name=False)
-    listed = [w for b in shown if (w := translate.wire_block(b)) is not None]
-    return T.CreateMessageResultWithTools.model_validate({**body, "content": listed}, by_name=False)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import mcp_types as T
-from mcp import InputRequiredRoundsExceededError, MCPError, UrlElicitationRequiredError
+from mcp import InputRequiredRoundsExceededError, MCPError
 from pydantic import ValidationError
 
 from desktop_host.core.errors import HostError, KnownFault, PeerFault, UserFault
-from desktop_host.core.exchange import Origin, Progress, ToolOutcome, UrlRequest
+from desktop_host.core.exchange import Origin, Progress, RunningCall, ToolOutcome
 from desktop_host.core.messages import Outcome, Text
-from desktop_host.core.values import FrozenDict, freeze, thaw
+from desktop_host.core.values import EMPTY, FrozenDict, freeze, thaw
 from desktop_host.servers import translate
 from desktop_host.servers.connection import Connection
 from desktop_host.servers.failure import main_leaf
 from desktop_host.servers.http import HTTP_FAILED
 from desktop_host.servers.tap import WHOLE
 from desktop_host.servers.tool_tasks import run_task
+from desktop_host.servers.url_asks import opened
 from desktop_host.servers.wiring import CALLING, CallInFlight, Deadline
 
+_numbers = itertools.count(1)
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 RESOURCE_NOT_FOUND = -32002
 """The older code for a resource that is not there."""
@@ -40,10 +43,16 @@ def failed(code: str, text: str, *, outcome: Outcome = Outcome.ERROR, duration_m
     return ToolOutcome(outcome, (Text(text),), None, duration_ms, FrozenDict({"host_error": code}))
 
 
+def running(name: str, arguments: FrozenDict = EMPTY, kind: str = "tool") -> RunningCall:
+    """A request that is about to be sent, told from every other of this run."""
+    return RunningCall(f"{next(_numbers):08d}", name, arguments, kind)
+
+
 async def within_deadline(
     connection: Connection,
     work: Callable[[Deadline], Awaitable[Any]],
     *,
+    about: RunningCall,
     session: str | None,
     call_id: str | None,
 ) -> Any:
@@ -52,7 +61,7 @@ async def within_deadline(
     Raises:
         TimeoutError: the deadline passed; the request was cancelled on the wire.
     """
-    call = CallInFlight(connection.floor, session, call_id, Deadline(connection.wiring.config.timeouts))
+    call = CallInFlight(connection.floor, session, call_id, Deadline(connection.wiring.config.timeouts), about)
     connection.floor.calls.add(call)
     token = CALLING.set(call)
     try:
@@ -84,6 +93,7 @@ async def call_tool(
     started = time.perf_counter()
     name = connection.wiring.config.name
     report, open_ = progress, True
+    about = running(tool, arguments)
 
     def took() -> float:
         return (time.perf_counter() - started) * 1000
@@ -104,15 +114,17 @@ async def call_tool(
         if tool in connection.catalog.as_tasks:
             return await run_task(client, tool, thaw(arguments), on_status)
         meta: Any = {LOG_LEVEL: connection.wiring.config.log_level} if connection.modern else None
-        try:
-            return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
-        except MCPError as error:
-            if error.code != T.URL_ELICITATION_REQUIRED or not await _urls_opened(connection, error, session, call_id):
-                raise
-            return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
+        while True:
+            try:
+                return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
+            except MCPError as error:
+                origin = Origin(connection.floor.server, session, call_id, (about,))
+                # Ends when the server is content, or when the person (or who stands in for them) has had enough.
+                if error.code != T.URL_ELICITATION_REQUIRED or not await opened(connection, error, origin):
+                    raise
 
     try:
-        result = await within_deadline(connection, send, session=session, call_id=call_id)
+        result = await within_deadline(connection, send, about=about, session=session, call_id=call_id)
     except TimeoutError:
         limits = connection.wiring.config.timeouts
         told = (
@@ -135,7 +147,7 @@ async def call_tool(
 
 async def ask(
     connection: Connection,
-    what: str,
+    about: RunningCall,
     send: Callable[[Connection], Awaitable[Any]],
     origin: Origin | None = None,
 ) -> dict[str, Any]:
@@ -147,7 +159,7 @@ async def ask(
         KnownFault: `tool_timed_out`.
         SessionLost, ServerGone: see `call_tool`.
     """
-    name = connection.wiring.config.name
+    name, what = connection.wiring.config.name, about.name
 
     async def work(_deadline: Deadline) -> Any:
         return await send(connection)
@@ -155,7 +167,7 @@ async def ask(
     try:
         session = origin.session if origin is not None else connection.floor.session
         call_id = origin.call_id if origin is not None else None
-        result = await within_deadline(connection, work, session=session, call_id=call_id)
+        result = await within_deadline(connection, work, about=about, session=session, call_id=call_id)
     except TimeoutError as error:
         raise KnownFault("tool_timed_out", f"{name} did not answer in time for {what!r}", server=name) from error
     except (MCPError, ValidationError, RuntimeError, BaseExceptionGroup) as raised:
@@ -201,21 +213,3 @@ def _explained(connection: Connection, error: BaseException, took: float) -> Too
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         return failed("protocol_error", redact(f"{name} broke the protocol: {first}"), duration_ms=took)
     raise error
-
-
-async def _urls_opened(connection: Connection, error: MCPError, session: str | None, call_id: str | None) -> bool:
-    """Ask the person to open each URL that the server wants visited first; whether all were accepted."""
-    try:
-        wanted = UrlElicitationRequiredError.from_error(error.error).elicitations
-    except ValidationError:
-        return False
-    if not wanted:
-        return False
-    origin = Origin(connection.floor.server, session, call_id)
-    with connection.floor.asking():
-        for one in wanted:
-            request = UrlRequest(one.message, one.url, one.elicitation_id)
-            reply = await connection.wiring.reviewer.elicit(origin, request)
-            if reply.action != "accept":
-                return False
-    return True

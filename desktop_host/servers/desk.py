@@ -20,7 +20,7 @@ from desktop_host.core.servers import (
     ServerTest,
 )
 from desktop_host.core.tools import ToolSpec
-from desktop_host.core.values import FrozenDict, freeze
+from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.servers import translate
 from desktop_host.servers.arguments import ArgumentCheck, without_nulls
 from desktop_host.servers.keeper import Keeper
@@ -115,7 +115,7 @@ class Desk:
             PeerFault: the server refused.
         """
         started = time.perf_counter()
-        whole = await self._ask(config, uri, lambda c: c.client.read_resource(uri), origin)
+        whole = await self._ask(config, "resource", uri, EMPTY, lambda c: c.client.read_resource(uri), origin)
         listed = whole.get("contents")
         made = tuple(translate.contents(x) for x in listed if isinstance(x, dict)) if isinstance(listed, list) else ()
         took = (time.perf_counter() - started) * 1000
@@ -126,7 +126,9 @@ class Desk:
     ) -> tuple[Message, ...]:
         """A filled prompt; raises as `read_resource`."""
         texts = {k: v if isinstance(v, str) else str(v) for k, v in arguments.items()}
-        whole = await self._ask(config, prompt, lambda c: c.client.get_prompt(prompt, texts), origin)
+        whole = await self._ask(
+            config, "prompt", prompt, arguments, lambda c: c.client.get_prompt(prompt, texts), origin
+        )
         listed = whole.get("messages")
         return tuple(translate.message(m) for m in listed) if isinstance(listed, list) else ()
 
@@ -235,14 +237,16 @@ class Desk:
     async def _ask(
         self,
         config: ServerConfig,
+        kind: str,
         what: str,
+        arguments: FrozenDict,
         send: Callable[[Connection], Awaitable[Any]],
         origin: Origin | None,
     ) -> dict[str, Any]:
         calls = await sdk("calls")
 
         async def work(connection: Connection) -> dict[str, Any]:
-            whole: dict[str, Any] = await calls.ask(connection, what, send, origin)
+            whole: dict[str, Any] = await calls.ask(connection, calls.running(what, arguments, kind), send, origin)
             return whole
 
         keeper = self._pool.keeper(config)

@@ -79,7 +79,7 @@ async def entry(connection: Connection, uri: str) -> FrozenDict:
 
 async def read(connection: Connection, uri: str) -> bytes:
     """The bytes of one resource; raises as `listing`, and `not_found`."""
-    whole = await calls.ask(connection, uri, lambda c: c.client.read_resource(uri))
+    whole = await calls.ask(connection, calls.running(uri, kind="resource"), lambda c: c.client.read_resource(uri))
     for item in whole.get("contents") or ():
         if not isinstance(item, dict) or item.get("uri", uri) != uri:
             continue
@@ -100,7 +100,10 @@ async def _sent(connection: Connection, request: Any, kind: Any) -> Any:
         return await connection.client.session.send_request(request, kind)
 
     try:
-        return await calls.within_deadline(connection, work, session=connection.floor.session, call_id=None)
+        return await calls.within_deadline(
+            connection, work, about=calls.running(request.method, kind="resource"),
+            session=connection.floor.session, call_id=None,
+        )  # fmt: skip
     except TimeoutError as error:
         raise KnownFault("tool_timed_out", f"{name} did not answer {request.method} in time", server=name) from error
     except (MCPError, ValidationError, RuntimeError, BaseExceptionGroup) as raised:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from desktop_host.core.admin import SecretStore
-from desktop_host.core.exchange import Origin
+from desktop_host.core.exchange import Origin, RunningCall
 from desktop_host.core.ports import Clock, Reviewer
 from desktop_host.core.server_values import ServerValues
 from desktop_host.core.servers import ServerConfig, Timeouts
@@ -75,6 +75,8 @@ class CallInFlight:
     session: str | None
     call_id: str | None
     deadline: Deadline
+    about: RunningCall
+    """What was asked of the server."""
     running: bool = False
     """Inside its timer, so that the deadline may be moved."""
 
@@ -94,8 +96,19 @@ class Floor:
     asks: int = 0
     empty: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever a call ends and none is left."""
+    finished: set[str | None] = field(default_factory=set)
+    """Ids of the pages of which the server said that the person is done there."""
+    finishing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever there is one more."""
     waits: set[Deadline] = field(default_factory=set)
     """What else has a time limit here: to be connected, to fetch a list."""
+
+    def finish(self, elicitation_id: str) -> None:
+        """The person has done what a page was opened for. The newest 64 are remembered."""
+        if len(self.finished) >= 64:
+            self.finished.clear()
+        self.finished.add(elicitation_id)
+        self.finishing.set()
 
     def leave(self, call: CallInFlight) -> None:
         """A call has ended."""
@@ -111,12 +124,13 @@ class Floor:
         call = CALLING.get()
         if call is None or call.floor is not self:
             call = next(iter(self.calls)) if len(self.calls) == 1 else None
-        if self.session is not None:
-            return Origin(self.server, self.session, call.call_id if call else None)
         if call is not None:
-            return Origin(self.server, call.session, call.call_id)
+            return Origin(self.server, self.session or call.session, call.call_id, (call.about,))
+        open_ = tuple(sorted((c.about for c in self.calls), key=lambda c: c.key))
+        if self.session is not None:
+            return Origin(self.server, self.session, None, open_)
         sessions = {c.session for c in self.calls}
-        return Origin(self.server, sessions.pop(), None) if len(sessions) == 1 else None
+        return Origin(self.server, sessions.pop(), None, open_) if len(sessions) == 1 else None
 
     @contextmanager
     def asking(self) -> Iterator[None]:

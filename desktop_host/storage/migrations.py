@@ -192,7 +192,12 @@ def _schema_2(db: sqlite3.Connection) -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_schema_1, _schema_2)
+def _schema_3(db: sqlite3.Connection) -> None:
+    """Tokens beside money and requests: what a server may sample in a day holds over a restart."""
+    db.execute("ALTER TABLE purses ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0")
+
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_schema_1, _schema_2, _schema_3)
 """Step n takes a database from schema n to n + 1; an empty file has schema 0."""
 
 

@@ -186,7 +186,12 @@ def _schema_1(db: psycopg.Connection[Any]) -> None:
             db.execute(part.encode())
 
 
-STEPS: tuple[Callable[[psycopg.Connection[Any]], None], ...] = (_schema_1,)
+def _schema_2(db: psycopg.Connection[Any]) -> None:
+    """Tokens beside money and requests, as in schema 3 of the file."""
+    db.execute("ALTER TABLE purses ADD COLUMN tokens BIGINT NOT NULL DEFAULT 0")
+
+
+STEPS: tuple[Callable[[psycopg.Connection[Any]], None], ...] = (_schema_1, _schema_2)
 """Step n takes a database from schema n to n + 1; an empty one has schema 0."""
 
 

@@ -39,7 +39,9 @@ class SqlPurses:
         """Set money aside; see `Purses.reserve`."""
         return await self._database.write(lambda db: self._reserve(db, purses, usd, at_least))
 
-    async def settle(self, reservation: Reservation | None, purses: Sequence[Purse], usd: float, calls: int) -> None:
+    async def settle(
+        self, reservation: Reservation | None, purses: Sequence[Purse], usd: float, calls: int, tokens: int = 0
+    ) -> None:
         """Give back what was set aside and book what it cost."""
         spent = _nano(usd)
 
@@ -47,9 +49,9 @@ class SqlPurses:
             db.alone(MONEY)
             if reservation is not None:
                 db.execute("DELETE FROM reservations WHERE id = ?", (reservation.id,))
-            if spent or calls:
+            if spent or calls or tokens:
                 for purse in purses:
-                    _book(db, purse.scope, purse.key, spent, calls)
+                    _book(db, purse.scope, purse.key, spent, calls, tokens)
 
         await self._database.write(settle)
 
@@ -59,8 +61,8 @@ class SqlPurses:
         def read(db: Sql) -> tuple[Standing, ...]:
             found = []
             for purse in purses:
-                spent, calls, held, running = _standing(db, purse)
-                found.append(Standing(spent / NANO, calls, held / NANO, running))
+                spent, calls, held, running, tokens = _standing(db, purse)
+                found.append(Standing(spent / NANO, calls, held / NANO, running, tokens))
             return tuple(found)
 
         return await self._database.read(read)
@@ -72,7 +74,7 @@ class SqlPurses:
         least = min(_nano(at_least), wanted)
         granted = wanted
         for purse in purses:
-            spent, calls, held, running = _standing(db, purse)
+            spent, calls, held, running, _tokens = _standing(db, purse)
             if purse.calls is not None and calls + running >= purse.calls:
                 raise HostError(
                     "quota_spent", f"{calls + running} of {purse.calls} requests ({purse.key}) are used",
@@ -115,21 +117,23 @@ class SqlPurses:
             db.execute("DELETE FROM reservations WHERE holder = ?", (holder,))
 
 
-def _standing(db: Sql, purse: Purse) -> tuple[int, int, int, int]:
-    """Spent nano-dollars, calls, nano-dollars set aside, requests that run."""
+def _standing(db: Sql, purse: Purse) -> tuple[int, int, int, int, int]:
+    """Spent nano-dollars, calls, nano-dollars set aside, requests that run, tokens."""
     where = (purse.scope, purse.key)
-    spent = db.execute("SELECT nano, calls FROM purses WHERE scope = ? AND key = ?", where).fetchone() or (0, 0)
+    spent = db.execute("SELECT nano, calls, tokens FROM purses WHERE scope = ? AND key = ?", where).fetchone()
+    spent = spent or (0, 0, 0)
     held = db.execute(
         "SELECT coalesce(sum(nano), 0), count(*) FROM reservations WHERE scope = ? AND key = ?", where
     ).fetchone()
-    return int(spent[0]), int(spent[1]), int(held[0]), int(held[1])
+    return int(spent[0]), int(spent[1]), int(held[0]), int(held[1]), int(spent[2])
 
 
-def _book(db: Sql, scope: str, key: str, nano: int, calls: int) -> None:
+def _book(db: Sql, scope: str, key: str, nano: int, calls: int, tokens: int = 0) -> None:
     db.execute(
-        "INSERT INTO purses (scope, key, nano, calls) VALUES (?, ?, ?, ?) ON CONFLICT (scope, key) DO UPDATE SET"
-        " nano = purses.nano + excluded.nano, calls = purses.calls + excluded.calls",
-        (scope, key, nano, calls),
+        "INSERT INTO purses (scope, key, nano, calls, tokens) VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope, key)"
+        " DO UPDATE SET nano = purses.nano + excluded.nano, calls = purses.calls + excluded.calls,"
+        " tokens = purses.tokens + excluded.tokens",
+        (scope, key, nano, calls, tokens),
     )
 
 

@@ -57,6 +57,13 @@ class PursesContract:
         await till.purses.settle(held, (full,), 0.0, 0)
         await till.purses.reserve((quota,), 0.0, 0.0)
 
+    async def test_tokens_are_counted_beside_money_and_by_all_processes(self, till: Till) -> None:
+        await till.purses.settle(None, (DAY, CHAT), 0.0, 0, 120)
+        other = await till.another()
+        await other.purses.settle(None, (DAY,), 0.1, 1, 30)
+        day, chat = await till.purses.standing((DAY, CHAT))
+        assert (day.tokens, chat.tokens, day.calls) == (150, 120, 1)
+
     async def test_a_limit_can_be_raised(self, till: Till) -> None:
         await till.purses.settle(None, (CHAT,), 0.5, 1)
         with pytest.raises(HostError):

@@ -85,12 +85,17 @@ class FixedModels:
     windows: dict[str, int] = field(default_factory=dict)
     quotes: dict[str, Quote | None] = field(default_factory=dict)
     """What a request costs at most, by REF; 0 where nothing is said."""
+    traits: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    """Speed and intelligence, by REF."""
 
     async def window(self, ref: str) -> int | None:
         return self.windows.get(ref)
 
     async def quote(self, ref: str, request: ModelRequest, input_tokens: int) -> Quote | None:
         return self.quotes.get(ref, Quote(0.0))
+
+    def kin(self) -> tuple[tuple[str, ...], ...]:
+        return (("haiku", "luna"),)
 
     async def explain(self, name: str, needs: Needs) -> tuple[Considered, ...]:
         raise HostError("not_found", name)
@@ -102,7 +107,8 @@ class FixedModels:
         return found
 
     async def entries(self, *, refresh: bool = False) -> tuple[ModelEntry, ...]:
-        return tuple(ModelEntry(ref, ref, "test", True) for ref in self.models)
+        steps = {ref: self.traits.get(ref, (None, None)) for ref in self.models}
+        return tuple(ModelEntry(ref, ref, "test", True, speed=s, intelligence=i) for ref, (s, i) in steps.items())
 
     async def fetch(self, name: str, progress: Callable[[ModelProgress], None]) -> None:
         raise HostError("not_found", name)

@@ -23,6 +23,7 @@ class MemoryPurses:
 
     spent: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     calls: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    tokens: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     held: dict[str, tuple[tuple[tuple[str, str], ...], int]] = field(default_factory=dict)
 
     def _held(self, purse: Purse) -> list[int]:
@@ -48,18 +49,21 @@ class MemoryPurses:
         self.held[name] = (tuple((p.scope, p.key) for p in purses), granted)
         return Reservation(name, granted / NANO)
 
-    async def settle(self, reservation: Reservation | None, purses: Sequence[Purse], usd: float, calls: int) -> None:
+    async def settle(
+        self, reservation: Reservation | None, purses: Sequence[Purse], usd: float, calls: int, tokens: int = 0
+    ) -> None:
         if reservation is not None:
             self.held.pop(reservation.id, None)
         for purse in purses:
             self.spent[(purse.scope, purse.key)] += _nano(usd)
             self.calls[(purse.scope, purse.key)] += calls
+            self.tokens[(purse.scope, purse.key)] += tokens
 
     async def standing(self, purses: Sequence[Purse]) -> tuple[Standing, ...]:
         return tuple(
             Standing(
                 self.spent[(p.scope, p.key)] / NANO, self.calls[(p.scope, p.key)], sum(self._held(p)) / NANO,
-                len(self._held(p)),
+                len(self._held(p)), self.tokens[(p.scope, p.key)],
             )
             for p in purses
         )  # fmt: skip

@@ -19,14 +19,25 @@ from desktop_host.core.asks import (
     ReviewReply,
     ReviewSampling,
 )
-from desktop_host.core.errors import UserFault
+from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.events import AskRaised, UsageRecorded
-from desktop_host.core.exchange import ElicitReply, FormRequest, Origin, SamplingRequest, ToolOutcome, UrlRequest
-from desktop_host.core.messages import Outcome, Text, user
-from desktop_host.core.models import Purpose, Quote
+from desktop_host.core.exchange import (
+    ElicitReply,
+    FormRequest,
+    Origin,
+    RunningCall,
+    SamplingRequest,
+    ToolOutcome,
+    UrlRequest,
+)
+from desktop_host.core.messages import Audio, Message, Outcome, Role, StopReason, Text, ToolCall, user
+from desktop_host.core.models import ModelNotice, Purpose, Quote
 from desktop_host.core.servers import SamplingPolicy
+from desktop_host.core.tokens import of_request
+from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import freeze
 from desktop_host.engine.host import HeadlessPolicy, UserInput
+from desktop_host.storage import open_storage
 from tests.fakes.list_model import ListModel, call
 
 ASKED = SamplingRequest((user("summarise this"),), max_tokens=9000, system="be brief", hints=("nothing", "other"))
@@ -153,14 +164,184 @@ async def test_limits_refuse_before_anybody_is_asked(rig, policy, reason):
 
 async def test_the_tokens_of_a_day_are_bounded_and_come_back_tomorrow(rig):
     r = rig([["a"], ["b"], ["c"]])
-    r.policy = SamplingPolicy("allow", daily_tokens=20)
     request = SamplingRequest((user("x"),), 5)
+    most = of_request(request.messages, "", ()) + 5
+    r.policy = SamplingPolicy("allow", daily_tokens=2 * r.model.usage.total + most - 1)
     for _ in range(2):
         await r.reviewer.sample(ORIGIN, request)
     with pytest.raises(UserFault):
         await r.reviewer.sample(ORIGIN, request)
     await r.clock.advance(86_400)
     await r.reviewer.sample(ORIGIN, request)
+
+
+async def test_the_tokens_of_a_day_are_remembered_by_a_host_that_starts_anew(rig, tmp_path):
+    request = SamplingRequest((user("x"),), 5)
+    policy = SamplingPolicy("allow", daily_tokens=30 + of_request(request.messages, "", ()) + 4)
+    async with open_storage(tmp_path) as storage:
+        first = rig([["a"]], storage=storage)
+        first.policy = policy
+        await first.reviewer.sample(ORIGIN, request)
+    async with open_storage(tmp_path) as storage:
+        second = rig([["b"], ["c"], ["d"]], storage=storage)
+        second.policy = replace(policy, mode="ask")
+        asking = asyncio.create_task(second.reviewer.sample(ORIGIN, request))
+        await second.until(lambda: second.inbox.open())
+        assert second.inbox.open()[0].cost.spent_tokens == first.model.usage.total
+        await answered(second, Allow(), Allow())
+        await asking
+        second.policy = policy
+        with pytest.raises(UserFault) as caught:
+            await second.reviewer.sample(ORIGIN, request)
+    assert caught.value.params["reason"] == "sampling_budget"
+
+
+async def test_requests_of_two_calls_run_side_by_side_and_do_not_spend_the_same_tokens(rig):
+    hold = asyncio.Event()
+    r = rig([[hold, "a"], [hold, "b"], ["c"]])
+    request = SamplingRequest((user("x"),), 100)
+    one = of_request(request.messages, "", ()) + 100
+    r.policy = SamplingPolicy("allow", daily_tokens=2 * one + 20)
+    origins = [Origin("srv", "s", f"c{n}") for n in range(3)]
+    running = [asyncio.create_task(r.reviewer.sample(o, request)) for o in origins[:2]]
+    async with asyncio.timeout(5):
+        while len(r.model.requests) < 2:
+            await r.model.waiting.wait()
+            await asyncio.sleep(0)
+    with pytest.raises(UserFault) as caught:
+        await r.reviewer.sample(origins[2], request)
+    assert caught.value.params["reason"] == "sampling_budget"
+    hold.set()
+    await asyncio.gather(*running)
+
+
+async def test_an_answer_gets_no_more_tokens_than_the_day_has_left(rig):
+    r = rig([["a"]])
+    request = SamplingRequest((user("x"),), 500)
+    r.policy = SamplingPolicy("allow", daily_tokens=of_request(request.messages, "", ()) + 40)
+    await r.reviewer.sample(ORIGIN, request)
+    assert r.model.requests[0].max_tokens == 40
+
+
+async def test_a_server_allowed_by_a_file_without_a_sum_has_one_all_the_same(rig):
+    r = rig([["a"]])
+    r.models.quotes["list"] = Quote(1.5)
+    r.policy = SamplingPolicy("allow")
+    with pytest.raises(UserFault) as caught:
+        await r.reviewer.sample(ORIGIN, ASKED)
+    assert caught.value.params["reason"] == "sampling_budget" and "$1" in caught.value.message
+
+
+@pytest.mark.parametrize(("tokens", "usd"), [(0, 1.0), (100, 0.0), (100, -1.0), (100, float("nan"))])
+def test_always_needs_a_limit_in_tokens_and_one_in_money(tokens, usd):
+    with pytest.raises(UserFault) as caught:
+        DailyCap(tokens, usd)
+    assert caught.value.params["reason"] == "daily_cap"
+
+
+async def test_an_unknown_price_leaves_the_cap_in_tokens_to_hold_alone(rig):
+    r = rig([["a"]])
+    r.models.quotes["list"] = None
+    r.policy = SamplingPolicy("allow", daily_usd=0.5)
+    assert (await r.reviewer.sample(ORIGIN, ASKED)).blocks == (Text("a"),)
+    r.settings.settings = replace(r.settings.settings, budgets=replace(r.settings.settings.budgets, day_usd=9.0))
+    with pytest.raises(HostError) as caught:
+        await r.reviewer.sample(ORIGIN, ASKED)
+    assert caught.value.code == "price_unknown", "the person's own budget does not go by tokens"
+
+
+async def test_priorities_are_weighed_over_the_models_that_are_ready(rig):
+    r = rig([["own"]])
+    r.models.models |= {"v/fast": ListModel([["fast"]]), "v/clever": ListModel([["clever"]])}
+    r.models.traits |= {"list": (3, 3), "v/fast": (5, 2), "v/clever": (1, 5)}
+    r.models.quotes |= {"list": Quote(0.02), "v/fast": Quote(0.001), "v/clever": Quote(0.1)}
+    asking = asyncio.create_task(
+        r.reviewer.sample(ORIGIN, SamplingRequest((user("q"),), 50, speed_priority=0.9, cost_priority=0.3))
+    )
+    await r.until(lambda: r.inbox.open())
+    review = r.inbox.open()[0]
+    assert (review.model, review.choice.reason, review.cost.estimate_usd) == ("v/fast", "priorities", 0.001)
+    assert [c.ref for c in review.choice.candidates] == ["list", "v/fast", "v/clever"]
+    await answered(r, Allow(model="v/clever"), Allow())
+    assert (await asking).blocks == (Text("clever"),)
+
+
+async def test_a_model_that_was_not_offered_is_not_asked(rig):
+    r = rig([["own"]])
+    asking = asyncio.create_task(r.reviewer.sample(ORIGIN, replace(ASKED, hints=())))
+    await answered(r, Edited("this", model="secret/model"), Allow())
+    assert (await asking).blocks == (Text("own"),)
+
+
+async def test_what_the_model_does_not_take_is_told_with_its_reply(rig):
+    dropped = ModelNotice("temperature_dropped", freeze({"model": "x"}))
+    effort = ModelNotice("param_dropped", freeze({"param": "effort"}))
+    r = rig([[dropped, effort, "a"]])
+    asking = asyncio.create_task(r.reviewer.sample(ORIGIN, replace(ASKED, temperature=0.3)))
+    await answered(r, Allow())
+    await r.until(lambda: any(isinstance(a, ReviewReply) for a in r.inbox.open()))
+    assert r.inbox.open()[0].left_out == ("temperature",)
+    await answered_last(r, Allow())
+    await asking
+
+
+async def answered_last(r, answer):
+    r.inbox.answer(r.inbox.open()[-1].ask_id, answer)
+
+
+async def test_audio_is_refused_as_something_no_model_takes(rig):
+    r = rig([["a"]])
+    with pytest.raises(HostError) as caught:
+        await r.reviewer.sample(ORIGIN, SamplingRequest((Message(Role.USER, (Audio("AAAA", "audio/wav"),)),), 5))
+    assert (caught.value.code, r.inbox.open(), r.model.requests) == ("unsupported_param", (), [])
+
+
+async def test_a_tool_call_of_the_model_goes_back_and_is_run_by_nobody(rig):
+    r = rig([["Let me see.", call("srv.weather", "w1", city="Oslo")]])
+    r.tools.add("srv.weather", lambda _a, _p: pytest.fail("the host ran a server's sampling tool"))
+    r.policy = SamplingPolicy("allow")
+    tool = ToolSpec("srv", "weather", "", freeze({"type": "object"}))
+    reply = await r.reviewer.sample(ORIGIN, SamplingRequest((user("q"),), 50, tools=(tool,), tool_choice="required"))
+    assert reply.stop == "toolUse" and isinstance(reply.blocks[-1], ToolCall)
+    assert r.model.requests[0].tools == (tool,) and r.model.requests[0].tool_choice == "required"
+
+
+async def test_a_call_that_was_cut_off_never_goes_back(rig):
+    r = rig([["Let me see.", call("srv.weather", "w1"), StopReason.LENGTH]])
+    r.policy = SamplingPolicy("allow")
+    reply = await r.reviewer.sample(ORIGIN, SamplingRequest((user("q"),), 50))
+    assert (reply.blocks, reply.stop) == ((Text("Let me see."),), "maxTokens")
+
+
+async def test_a_page_that_was_opened_in_this_call_is_told_as_such(rig):
+    r = rig([])
+    origin = Origin("srv", "s", "c1")
+    wanted = UrlRequest("sign in", "https://example.org/x")
+    asking = asyncio.create_task(r.reviewer.elicit(origin, wanted))
+    await answered(r, Allow())
+    await asking
+    again = asyncio.create_task(r.reviewer.elicit(origin, wanted))
+    await r.until(lambda: r.inbox.open())
+    assert (r.inbox.open()[0].opened, r.inbox.open()[0].round) == (True, 2)
+    r.inbox.answer(r.inbox.open()[0].ask_id, Refuse(stop=True))
+    assert (await again).action == "stop"
+    other = asyncio.create_task(r.reviewer.elicit(Origin("srv", "s", "c2"), wanted))
+    await r.until(lambda: r.inbox.open())
+    assert (r.inbox.open()[0].opened, r.inbox.open()[0].round) == (False, 1)
+    r.inbox.dismiss()
+    await other
+
+
+async def test_one_of_several_calls_can_be_stopped_from_asking_too(rig):
+    r = rig([])
+    calls = (RunningCall("1", "a"), RunningCall("2", "b"))
+    origin = Origin("srv", "s", None, calls)
+    asking = asyncio.create_task(r.reviewer.elicit(origin, FORM))
+    await r.until(lambda: r.inbox.open())
+    assert r.inbox.open()[0].calls == calls
+    r.inbox.answer(r.inbox.open()[0].ask_id, Refuse(stop=True))
+    await asking
+    assert (await r.reviewer.elicit(origin, FORM)).action == "stop"
 
 
 async def test_a_server_cannot_nest_its_requests(rig):

@@ -25,15 +25,18 @@ from desktop_host.core.asks import (
     ReviewSampling,
     SamplingCost,
 )
-from desktop_host.core.exchange import SamplingRequest
+from desktop_host.core.exchange import RunningCall, SamplingRequest
 from desktop_host.core.messages import Image, Text, assistant, user
-from desktop_host.core.tools import ToolHints
+from desktop_host.core.model_choice import Candidate, ModelChoice
+from desktop_host.core.tools import ToolHints, ToolSpec
 from desktop_host.core.values import freeze
 from desktop_host.engine.host import Host, HostSpec
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
+from desktop_host.ui.widgets.ask_calls import AskingCalls
 from desktop_host.ui.widgets.ask_card import ApproveCard, AskCard, FormCard, UrlCard, card_for
 from desktop_host.ui.widgets.ask_window import AskDesk
+from desktop_host.ui.widgets.code import CodeFrame
 from desktop_host.ui.widgets.sampling_card import ReplyCard, SamplingCard
 from tests.fakes.fake_host import FakeHost, opener
 
@@ -169,7 +172,7 @@ def test_a_sampling_request_shows_all_that_will_be_sent_and_can_be_edited(qtbot:
     )  # fmt: skip
     card, answers = shown(qtbot, ReviewSampling("m", "s", "c", "helper", request, "anthropic/sonnet"))
     assert isinstance(card, SamplingCard)
-    said = words(card)
+    said = words(card) + card.model.box.currentText()
     for part in ("helper", "anthropic/sonnet", "1234", "be brief", "first", "reply", "sonnet", "0.5", "image/png"):
         assert part in said, part
     assert card.edit is not None
@@ -198,6 +201,99 @@ def test_a_sampling_request_tells_its_cost_and_what_the_server_spent(qtbot: QtBo
         qtbot, ReviewSampling("m", "s", "c", "h", SamplingRequest((user("q"),), 9), "m", SamplingCost(3, None))
     )
     assert "price of this model is unknown" in words(unknown)
+
+
+CHOICE = ModelChoice(
+    "openai/luna", "priorities", "",
+    (
+        Candidate("anthropic/opus", "Opus", 0.02, 2, 5, 0.4),
+        Candidate("openai/luna", "Luna", 0.001, 5, 3, 0.8),
+        Candidate("compat:http://box/v1#m", "m", None, None, None, 0.0),
+    ),
+)  # fmt: skip
+
+
+def test_the_card_tells_why_this_model_and_another_can_be_chosen_with_its_price(qtbot: QtBot) -> None:
+    request = SamplingRequest((user("q"),), 100, speed_priority=0.9)
+    cost = SamplingCost(320, 0.001, daily_tokens=5000)
+    ask = ReviewSampling("m", "s", "c", "helper", request, "openai/luna", cost, (), CHOICE)
+    card, answers = shown(qtbot, ask)
+    assert isinstance(card, SamplingCard)
+    assert card.model.box.currentText() == "Luna · ≤ $0.0010 · speed 5/5, intelligence 3/5"
+    assert "score 0.80 of 1" in card.model.why.text() and "Next: Opus (0.40)" in card.model.why.text()
+    card.model.box.setFocus()
+    qtbot.keyClick(card.model.box, Qt.Key.Key_Up)
+    assert "You chose this one" in card.model.why.text() and "$0.0200 at most" in card.model.cost.text()
+    qtbot.keyClick(card.model.box, Qt.Key.Key_End)
+    assert "price of this model is unknown" in card.model.cost.text()
+    card.setFocus()
+    qtbot.keyClick(card, Qt.Key.Key_1)
+    assert answers == [Allow(model="compat:http://box/v1#m")]
+
+
+def test_the_card_names_the_running_call_and_folds_its_arguments(qtbot: QtBot) -> None:
+    calls = (RunningCall("1", "summarise", freeze({"path": "/notes/a.md"})),)
+    request = SamplingRequest((user("q"),), 100)
+    card, _ = shown(qtbot, ReviewSampling("m", "s", "c", "helper", request, "m", None, calls))
+    assert "helper.summarise" in words(card) and "during this call" in words(card)
+    (fold,) = card.findChild(AskingCalls).folds
+    code = card.findChild(AskingCalls).findChild(CodeFrame)
+    assert not code.isVisible()
+    fold.setFocus()
+    qtbot.keyClick(fold, Qt.Key.Key_Space)
+    assert code.isVisible() and "/notes/a.md" in code.code
+
+
+@pytest.mark.parametrize("kind", ["sampling", "form", "url"])
+def test_where_nothing_tells_which_call_asks_all_are_named(qtbot: QtBot, kind: str) -> None:
+    calls = (RunningCall("1", "one", freeze({"a": 1})), RunningCall("2", "two"))
+    who = ("m", "s", None, "helper")
+    ask: Ask = {
+        "sampling": ReviewSampling(*who, SamplingRequest((user("q"),), 100), "m", None, calls),
+        "form": FillForm(*who, "Please", FORM, 1, calls),
+        "url": OpenUrl(*who, "Please", "https://example.org", 1, calls),
+    }[kind]
+    said = words(shown(qtbot, ask)[0])
+    assert "one of these calls" in said and "helper.one" in said and "helper.two" in said
+
+
+def test_the_servers_own_tools_are_named_and_that_nobody_runs_them_here(qtbot: QtBot) -> None:
+    tools = (ToolSpec("helper", "weather"), ToolSpec("helper", "time"))
+    request = SamplingRequest(
+        (user("q"),), 100, tools=tools, tool_choice="required", context="allServers", stop=("END",)
+    )
+    said = words(shown(qtbot, ReviewSampling("m", "s", "c", "helper", request, "m"))[0])
+    for part in ("weather, time", "never runs them", "Must call a tool", "only what you see here", "'END'"):
+        assert part in said, part
+
+
+def test_a_page_that_was_opened_offers_to_go_on_instead_of_opening_it_again(qtbot: QtBot) -> None:
+    card, answers = shown(qtbot, OpenUrl("u", "s", "c", "bank", "Pay", "https://bank.example/x", 2, (), True))
+    assert isinstance(card, UrlCard)
+    assert "The server waits" in words(card) and card.go_on.isVisible()
+    qtbot.mouseClick(card.go_on, Qt.MouseButton.LeftButton)
+    assert answers == [Allow()]
+    first, _ = shown(qtbot, OpenUrl("u", "s", "c", "bank", "Pay", "https://bank.example/x"))
+    assert isinstance(first, UrlCard) and not first.go_on.isVisible()
+
+
+def test_a_reply_tells_what_was_left_out_and_why_it_ended(qtbot: QtBot) -> None:
+    ask = ReviewReply("r", "s", "c", "helper", (Text("half"),), "m", (), ("temperature", "images"), "maxTokens")
+    said = words(shown(qtbot, ask)[0])
+    for part in ("takes no temperature", "takes no images", "Cut off at the token limit"):
+        assert part in said, part
+
+
+def test_always_cannot_be_said_without_a_sum_of_money(qtbot: QtBot) -> None:
+    ask = ReviewSampling("m", "s", "c", "helper", SamplingRequest((user("q"),), 100), "m", SamplingCost())
+    card, answers = shown(qtbot, ask)
+    assert isinstance(card, SamplingCard)
+    card.always.click()
+    assert card.usd.value() == 1.0
+    card.usd.setValue(0.0)
+    card.setFocus()
+    qtbot.keyClick(card, Qt.Key.Key_1)
+    assert answers == [Allow(daily=DailyCap(50_000, 0.01))]
 
 
 def test_a_server_that_asks_again_and_again_can_be_stopped(qtbot: QtBot) -> None:

@@ -23,6 +23,7 @@ from desktop_host.core.transcript import AskEntry
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.viewmodels.asks import choices, diff, hint_keys, pretty, url_facts
+from desktop_host.ui.widgets.ask_calls import AskingCalls
 from desktop_host.ui.widgets.code import CodeFrame
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.pieces import Card, button, column, icon_label, label, pill, row
@@ -177,6 +178,7 @@ class FormCard(AskCard):
 
     def __init__(self, ask: FillForm) -> None:
         super().__init__(ask, "edit", tr("chat.ask.form.title", server=ask.server))
+        self.column.addWidget(AskingCalls(ask.server, ask.calls))
         self.column.addWidget(label(ask.message, selectable=True))
         self.form = SchemaForm(ask.schema)
         self.column.addWidget(self.form)
@@ -204,6 +206,8 @@ class UrlCard(AskCard):
 
     def __init__(self, ask: OpenUrl) -> None:
         super().__init__(ask, "external", tr("chat.ask.url.title", server=ask.server))
+        if ask.calls:  # A sign-in belongs to the server, not to a call.
+            self.column.addWidget(AskingCalls(ask.server, ask.calls))
         self.column.addWidget(label(ask.message, selectable=True))
         facts = url_facts(ask.url)
         address = label("", "", selectable=True)
@@ -225,11 +229,17 @@ class UrlCard(AskCard):
             line = row(icon_label("warning", "warning", 16))
             line.addWidget(label(tr(key, host=facts.host, readable=facts.readable_host), "warning"), 1)
             self.column.addLayout(line)
-        self.open = button(tr("chat.ask.url.open", host=facts.readable_host or "?"), self._open, role="primary")
+        again = "chat.ask.url.again" if ask.opened else "chat.ask.url.open"
+        role = "" if ask.opened else "primary"
+        self.open = button(tr(again, host=facts.host or "?"), self._open, role=role)
         self.open.setEnabled(facts.can_open)
+        self.go_on = button(tr("chat.ask.url.go_on"), lambda: self.reply(Allow()), role="primary")
+        self.go_on.setVisible(ask.opened)
+        if ask.opened:
+            self.column.addWidget(label(tr("chat.ask.url.waits"), "strong"))
         self.decline = button(tr("chat.ask.decline"), lambda: self.reply(Refuse()))
         self.cancel = button(tr("chat.ask.cancel"), lambda: self.reply(Dismiss()), role="quiet")
-        self.column.addLayout(Flow(self.open, self.decline, self.cancel, *self._again(ask.round)))
+        self.column.addLayout(Flow(self.go_on, self.open, self.decline, self.cancel, *self._again(ask.round)))
 
     def _open(self) -> None:
         assert isinstance(self.ask, OpenUrl)

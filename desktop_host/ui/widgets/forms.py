@@ -77,14 +77,14 @@ class SecondsBox(QDoubleSpinBox):
 
 
 class MoneyBox(QDoubleSpinBox):
-    """An amount in US dollars; 0 is no limit."""
+    """An amount in US dollars; 0 is no limit, unless `least` is more."""
 
-    def __init__(self, usd: float = 0.0) -> None:
+    def __init__(self, usd: float = 0.0, *, least: float = 0.0) -> None:
         super().__init__()
-        self.setRange(0, 10_000)
+        self.setRange(least, 10_000)
         self.setDecimals(2)
         self.setPrefix("$ ")
-        self.setSpecialValueText(tr("sampling.no_limit"))
+        self.setSpecialValueText("" if least else tr("sampling.no_limit"))
         self.setValue(usd)
         self.setMinimumWidth(theme.px(150))
         self.lineEdit().setTextMargins(Space.S, 0, 0, 0)

@@ -6,16 +6,28 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
-from desktop_host.core.asks import Allow, DailyCap, Edited, Refuse, ReviewReply, ReviewSampling, SamplingCost
+from desktop_host.core.asks import (
+    DAILY_USD,
+    Allow,
+    DailyCap,
+    Edited,
+    Refuse,
+    ReviewReply,
+    ReviewSampling,
+    SamplingCost,
+)
+from desktop_host.core.exchange import SamplingRequest
 from desktop_host.core.messages import Role, Text
 from desktop_host.i18n import tr, trn
 from desktop_host.ui.theme import Space, set_role, theme
+from desktop_host.ui.widgets.ask_calls import AskingCalls
 from desktop_host.ui.widgets.ask_card import AskCard
 from desktop_host.ui.widgets.content_views import view_of
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.forms import MoneyBox, NumberBox
 from desktop_host.ui.widgets.inspector_chat import money
 from desktop_host.ui.widgets.pieces import button, label, pill
+from desktop_host.ui.widgets.sampling_model import ModelPick
 
 EDIT_LINES = 10
 
@@ -26,26 +38,18 @@ class SamplingCard(AskCard):
     def __init__(self, ask: ReviewSampling) -> None:
         super().__init__(ask, "model", tr("chat.ask.sampling.title", server=ask.server))
         request = ask.request
-        self.column.addWidget(label(
-            tr("chat.ask.sampling.during") if ask.call_id else tr("chat.ask.sampling.alone"), "muted",
-        ))  # fmt: skip
-        facts = Flow(space=theme.px(Space.XS))
-        facts.addWidget(pill(tr("chat.ask.sampling.model", model=ask.model)))
-        facts.addWidget(pill(trn("chat.ask.sampling.cap", request.max_tokens)))
-        if request.hints:
-            facts.addWidget(pill(tr("chat.ask.sampling.hints", hints=", ".join(request.hints))))
-        for key, value in (
-            ("cost", request.cost_priority),
-            ("speed", request.speed_priority),
-            ("intelligence", request.intelligence_priority),
-        ):
-            if value is not None:
-                facts.addWidget(pill(tr(f"chat.ask.sampling.{key}", value=f"{value:g}")))
-        if request.tools:
-            facts.addWidget(pill(trn("chat.ask.sampling.tools", len(request.tools))))
-        self.column.addLayout(facts)
+        self.column.addWidget(AskingCalls(ask.server, ask.calls))
+        self.column.addWidget(label(tr("sampling.pays"), "muted"))
+        self.model = ModelPick(ask)
+        self.column.addWidget(self.model)
+        self.column.addLayout(_wishes(request))
         if ask.cost is not None:
-            self._tell_cost(ask.cost, request.max_tokens)
+            self._tell_spent(ask.cost)
+        if request.context != "none":
+            self.column.addWidget(label(tr(f"sampling.context.{request.context}"), "muted"))
+        if request.tools:
+            names = ", ".join(t.name for t in request.tools)
+            self.column.addWidget(label(tr("sampling.tools", names=names), "muted", selectable=True))
         if request.system:
             self.column.addWidget(label(tr("chat.ask.sampling.system"), "caption"))
             self.column.addWidget(view_of(Text(request.system)))
@@ -63,7 +67,7 @@ class SamplingCard(AskCard):
         self.always = QCheckBox(tr("sampling.always", server=ask.server))
         self.tokens = NumberBox(1, 10_000_000, step=1000, suffix=tr("sampling.tokens_day"))
         self.tokens.setValue(ask.cost.daily_tokens if ask.cost and ask.cost.daily_tokens else 50_000)
-        self.usd = MoneyBox(ask.cost.daily_usd if ask.cost else 0)
+        self.usd = MoneyBox((ask.cost.daily_usd if ask.cost else 0) or DAILY_USD, least=0.01)
         for box, name in ((self.tokens, tr("sampling.cap_tokens")), (self.usd, tr("sampling.cap_usd"))):
             box.setAccessibleName(name)
             box.setToolTip(name)
@@ -83,14 +87,7 @@ class SamplingCard(AskCard):
         self._caps.setHidden(not on)
         self._note.setHidden(not on)
 
-    def _tell_cost(self, cost: SamplingCost, most: int) -> None:
-        if cost.estimate_usd is None:
-            words = tr("sampling.cost.unknown", tokens=f"{cost.input_tokens:,}")
-        else:
-            words = tr("sampling.cost", tokens=f"{cost.input_tokens:,}", usd=money(cost.estimate_usd))
-        if cost.asked_tokens > most:
-            words += " " + tr("sampling.capped", asked=f"{cost.asked_tokens:,}", most=f"{most:,}")
-        self.column.addWidget(label(words, selectable=True))
+    def _tell_spent(self, cost: SamplingCost) -> None:
         limit = money(cost.daily_usd) if cost.daily_usd else tr("sampling.no_limit")
         spent = tr(
             "sampling.spent", tokens=f"{cost.spent_tokens:,}", of=f"{cost.daily_tokens:,}",
@@ -102,9 +99,9 @@ class SamplingCard(AskCard):
         changed = self.edit is not None and self.edit.changed
         daily = DailyCap(self.tokens.value(), self.usd.value()) if self.always.isChecked() else None
         if self.edit is not None and changed:
-            self.reply(Edited(self.edit.toPlainText(), daily))
+            self.reply(Edited(self.edit.toPlainText(), daily, self.model.changed))
         else:
-            self.reply(Allow(daily=daily))
+            self.reply(Allow(daily=daily, model=self.model.changed))
 
 
 class ReplyCard(AskCard):
@@ -114,7 +111,12 @@ class ReplyCard(AskCard):
         super().__init__(ask, "model", tr("chat.ask.reply.title", server=ask.server))
         facts = Flow(space=theme.px(Space.XS))
         facts.addWidget(pill(tr("chat.ask.sampling.model", model=ask.model)))
+        if ask.stop in ("maxTokens", "stopSequence", "toolUse", "refusal"):
+            facts.addWidget(pill(tr(f"sampling.stop.{ask.stop}"), "" if ask.stop == "stopSequence" else "warning"))
+        self.column.addWidget(AskingCalls(ask.server, ask.calls))
         self.column.addLayout(facts)
+        for what in ask.left_out:
+            self.column.addWidget(label(tr(f"sampling.left_out.{what}"), "muted"))
         self.edit: Editable | None = None
         texts = [b for b in ask.blocks if isinstance(b, Text)]
         for block in ask.blocks:
@@ -130,6 +132,27 @@ class ReplyCard(AskCard):
     def _send(self) -> None:
         changed = self.edit is not None and self.edit.changed
         self.reply(Edited(self.edit.toPlainText()) if self.edit is not None and changed else Allow())
+
+
+def _wishes(request: SamplingRequest) -> Flow:
+    """What the server would like, as small words."""
+    facts = Flow(space=theme.px(Space.XS))
+    facts.addWidget(pill(trn("chat.ask.sampling.cap", request.max_tokens)))
+    if request.hints:
+        facts.addWidget(pill(tr("chat.ask.sampling.hints", hints=", ".join(request.hints))))
+    for key, value in (
+        ("cost", request.cost_priority),
+        ("speed", request.speed_priority),
+        ("intelligence", request.intelligence_priority),
+        ("temperature", request.temperature),
+    ):
+        if value is not None:
+            facts.addWidget(pill(tr(f"chat.ask.sampling.{key}", value=f"{value:g}")))
+    if request.stop:
+        facts.addWidget(pill(tr("chat.ask.sampling.stop", stops=" ".join(repr(s) for s in request.stop))))
+    if request.tools and request.tool_choice != "auto":
+        facts.addWidget(pill(tr(f"sampling.choice.{request.tool_choice}")))
+    return facts
 
 
 class Editable(QPlainTextEdit):
@@ -151,8 +174,11 @@ class Editable(QPlainTextEdit):
         return self.toPlainText() != self._before
 
     def _fit(self) -> None:
-        lines = max(2, min(EDIT_LINES, round(self.document().size().height())))
-        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + theme.px(24))
+        line = self.fontMetrics().lineSpacing()
+        # Lines with other scripts are higher than the font says, so the text itself is measured.
+        text = self.blockBoundingGeometry(self.document().lastBlock()).bottom() + 2 * self.document().documentMargin()
+        around = max(theme.px(16), self.height() - self.viewport().height())
+        self.setFixedHeight(int(max(2 * line, min(EDIT_LINES * line, text))) + around + 2)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """All keys are text here; the card's number keys do not apply."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
+from desktop_host.core.asks import DAILY_USD
 from desktop_host.core.errors import HostError
 from desktop_host.core.servers import (
     LOG_LEVELS,
@@ -42,6 +43,7 @@ class SamplingFields(QWidget):
 
     def __init__(self, policy: SamplingPolicy) -> None:
         super().__init__()
+        self._policy = policy
         modes = [(mode, tr(f"server.sampling.{mode}")) for mode in ("off", "ask", "allow")]
         self.mode = choice(modes, policy.mode)
         self.max_tokens = NumberBox(1, 1_000_000, step=256)
@@ -75,7 +77,13 @@ class SamplingFields(QWidget):
         )  # fmt: skip
 
     def _show(self) -> None:
-        self._limits.setHidden(self.mode.currentData() == "off")
+        mode = self.mode.currentData()
+        self._limits.setHidden(mode == "off")
+        alone = mode == "allow"  # Nobody is asked: then there is a limit in money, always.
+        self.daily_usd.setMinimum(0.01 if alone else 0.0)
+        self.daily_usd.setSpecialValueText("" if alone else tr("sampling.no_limit"))
+        if alone and not self._policy.daily_usd and self.daily_usd.value() < 0.02:
+            self.daily_usd.setValue(DAILY_USD)
 
 
 class ServerForm(QWidget):

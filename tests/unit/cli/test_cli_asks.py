@@ -21,10 +21,13 @@ from desktop_host.core.asks import (
     Refuse,
     ReviewReply,
     ReviewSampling,
+    SamplingCost,
 )
-from desktop_host.core.exchange import SamplingRequest
+from desktop_host.core.exchange import RunningCall, SamplingRequest
 from desktop_host.core.messages import Text, user
+from desktop_host.core.model_choice import Candidate, ModelChoice
 from desktop_host.core.permissions import Life, Scope
+from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import freeze
 
 
@@ -107,6 +110,28 @@ async def test_a_sampling_request_is_shown_and_can_be_edited():
     assert all(part in shown for part in ("summarise this", "you are terse", "local", "100"))
     reply = ReviewReply("a", None, None, "kb", (Text("the reply"),), "local")
     assert (await _decide(reply, "n"))[0] == Refuse()
+
+
+async def test_the_terminal_tells_which_call_asks_what_it_costs_and_lets_another_model_answer():
+    request = SamplingRequest((user("q"),), 100, hints=("haiku",), tools=(ToolSpec("kb", "more"),))
+    calls = (RunningCall("1", "summarise", freeze({"path": "/a"})),)
+    choice = ModelChoice("v/luna", "kin", "haiku", (Candidate("v/opus", "", 0.5), Candidate("v/luna", "", None)))
+    cost = SamplingCost(30, None, 1500, 50_000, 0.11)
+    ask = ReviewSampling("a", None, None, "kb", request, "v/luna", cost, calls, choice)
+    answer, shown = await _decide(ask, "7", "1", "y")
+    assert answer == Allow(model="v/opus")
+    for part in ('kb.summarise {"path": "/a"}', "price unknown", "1500 of 50000", '"haiku"', "kb: more", "1. v/opus"):
+        assert part.replace("kb: ", "") in shown, part
+    assert (await _decide(ask, "", "e", "new", "."))[0] == Edited("new")
+
+
+@pytest.mark.parametrize("ask", [
+    OpenUrl("a", None, None, "kb", "pay", "https://e.org", 2, (), True),
+    FillForm("a", None, None, "kb", "who?", freeze({"type": "object", "properties": {}}), 2),
+])  # fmt: skip
+async def test_a_server_that_asks_again_in_one_call_can_be_stopped_at_the_terminal(ask):
+    answer, shown = await _decide(ask, "s")
+    assert answer == Refuse(stop=True) and "question 2" in shown
 
 
 SCHEMA = freeze(
