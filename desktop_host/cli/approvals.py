@@ -49,7 +49,8 @@ async def decide(ask: Ask, say: Say, type_: Type) -> Answer:
             values = await fill(ask.schema, say, type_)
             return Refuse() if values is None else Filled(values)
         case OpenUrl():
-            say(visible(f"? {ask.server}: {ask.message}"))
+            signing = tr("cli.ask.sign_in", server=ask.server) if ask.purpose == "sign_in" else ""
+            say("? " + (signing or visible(f"{ask.server}: {ask.message}")))
             _calls(ask.server, ask.calls, say)
             say(tr("cli.ask.url", url=visible(ask.url), host=visible(_host(ask.url))))
             answers: dict[str, Answer] = {"y": Allow(), "n": Refuse()}

@@ -126,10 +126,13 @@ async def _list(run: Run) -> int:
 async def _remove(run: Run) -> int:
     config_of(run, run.ns.name)
     if any(bundle.alias == run.ns.name for bundle in await run.host.bundles.installed()):
-        await run.host.bundles.remove(run.ns.name)
+        revoked = await run.host.bundles.remove(run.ns.name)
     else:
-        await run.host.servers.remove(run.ns.name)
-    run.out.item({"name": run.ns.name, "removed": True}, tr("cli.servers.removed", name=run.ns.name))
+        revoked = await run.host.servers.remove(run.ns.name)
+    left = {} if revoked else {"revoked": False}
+    run.out.item({"name": run.ns.name, "removed": True, **left}, tr("cli.servers.removed", name=run.ns.name))
+    if not revoked:
+        run.out.note(tr("server.removed.not_revoked", name=run.ns.name))
     return 0
 
 

@@ -123,7 +123,18 @@ class ServerAdmin(Protocol):
         """Change a server. A change that does not touch its launch never restarts it."""
         ...
 
-    async def remove(self, name: str) -> None: ...
+    async def remove(self, name: str) -> bool:
+        """Stop a server and forget it, with its secrets, files and tokens; tokens are revoked first.
+
+        Returns:
+            Whether nothing is left elsewhere: False where an authorization server could not be told that the tokens
+            are over (they end there by themselves).
+
+        Raises:
+            UserFault: `not_found`.
+        """
+        ...
+
     async def enable(self, name: str, on: bool) -> None: ...
     async def set_tool_enabled(self, name: str, tool: str, on: bool) -> None: ...
     async def start(self, name: str) -> ServerStatus: ...

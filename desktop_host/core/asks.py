@@ -71,6 +71,8 @@ class OpenUrl:
     """As in `FillForm`."""
     opened: bool = False
     """It was opened during this call already: the server waits for what the person does there."""
+    purpose: str = ""
+    """`sign_in`: the host itself asks, on behalf of signing in to the server; `message` is for scripts then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,8 @@ def ask_fields(ask: asks.Ask) -> dict[str, Any]:
             out |= {"message": ask.message, "schema": thaw(ask.schema), "round": ask.round}
         case asks.OpenUrl():
             out |= {"message": ask.message, "url": ask.url, "round": ask.round}
+            if ask.purpose:
+                out["purpose"] = ask.purpose
         case asks.ReviewSampling():
             request = ask.request
             out |= {

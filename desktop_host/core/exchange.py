@@ -99,6 +99,8 @@ class UrlRequest:
     message: str
     url: str
     elicitation_id: str | None = None
+    purpose: str = ""
+    """`sign_in`: the host itself asks, to sign in to the server; faces say so in the person's language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,8 +161,8 @@ class BundleAdmin(Protocol):
         """The bundles of the profile."""
         ...
 
-    async def remove(self, alias: str) -> None:
-        """Remove a bundle's server, its files and its secrets.
+    async def remove(self, alias: str) -> bool:
+        """Remove a bundle's server, its files and its secrets; returns as `ServerAdmin.remove`.
 
         Raises:
             UserFault: `not_found`.

@@ -79,7 +79,8 @@ class HostReviewer:
         who = (uuid.uuid4().hex, origin.session, origin.call_id, origin.server, request.message)
         if isinstance(request, UrlRequest):
             again = self._rounds.opened(origin, request.url)
-            answer = await self._inbox.ask(OpenUrl(*who, request.url, count, origin.calls, again))
+            ask = OpenUrl(*who, request.url, count, origin.calls, again, request.purpose)
+            answer = await self._inbox.ask(ask)
             if isinstance(answer, Allow):
                 self._rounds.open(origin, request.url)
                 return ElicitReply("accept")

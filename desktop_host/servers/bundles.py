@@ -106,17 +106,19 @@ class Bundles:
     async def installed(self) -> tuple[InstalledBundle, ...]:
         return await asyncio.to_thread(self._installed)
 
-    async def remove(self, alias: str) -> None:
+    async def remove(self, alias: str) -> bool:
         async with self._turn:
             found = next((b for b in await self.installed() if b.alias == alias), None)
             if found is None:
                 raise UserFault("not_found", f"no bundle is installed as {alias!r}", kind="bundle", name=alias)
+            told = True
             if any(c.name == alias for c in self._servers.configs()):
-                await self._servers.remove(alias)
+                told = await self._servers.remove(alias)
             for value in found.values.values():
                 if isinstance(value, str) and (kept := re.fullmatch(r"\$\{keyring:([^}]+)\}", value)):
                     await self._secrets.delete(kept[1])
             await asyncio.to_thread(shutil.rmtree, self._folder / alias, True)
+            return told
 
     # ---- inside
     def _alias(self, manifest: Manifest) -> str:

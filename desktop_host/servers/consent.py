@@ -39,7 +39,7 @@ class Consent:
         refuse_insecure(url)
         loopback.expect(parse_qs(urlsplit(url).query).get("state", [""])[0])
         origin = self._floor.origin() or Origin(self._floor.server, self._floor.session)
-        request = UrlRequest(f"Sign in to {self._floor.server} at {urlsplit(url).netloc}", url)
+        request = UrlRequest(f"Sign in to {self._floor.server} at {urlsplit(url).netloc}", url, purpose="sign_in")
         self._sign_in.become(SignInState.SIGNING_IN)
         with self._floor.asking():
             asked = asyncio.ensure_future(self._reviewer.elicit(origin, request))

@@ -128,9 +128,10 @@ class Servers(ByHand, Signing):
         await self._book.put(config)
         await self._changed(old, config)
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str) -> bool:
         config = self._book.get(name)
         signed = self._pool.wiring(config).sign_in
+        told = await self.end_sign_in(config)
         await self._book.remove(name)
         for secret in own_secrets(config):
             await self._secrets.delete(secret)
@@ -140,6 +141,7 @@ class Servers(ByHand, Signing):
         for kept in ("bundles", "files"):  # What was unpacked or saved for this server alone.
             await asyncio.to_thread(shutil.rmtree, self._folder / kept / name, True)
         await signed.erase()
+        return told
 
     async def enable(self, name: str, on: bool) -> None:
         self._held.discard(name)

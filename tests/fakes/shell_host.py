@@ -81,6 +81,9 @@ class ShellServers:
         self.signing = asyncio.Event()
         """Set by a test when the person comes back from the browser."""
         self.resent: list[tuple[str, str, FrozenDict]] = []
+        self.mends: list[str] = []
+        self.unrevoked: set[str] = set()
+        """Servers whose tokens no authorization server would take back."""
 
     def configs(self) -> tuple[ServerConfig, ...]:
         return tuple(c for c, _ in self.rows.values())
@@ -111,9 +114,10 @@ class ShellServers:
         self.rows[config.name] = (config, replace(status, target=config.target, transport=config.transport))
         self._tell(config.name)
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str) -> bool:
         self.status(name)
         del self.rows[name]
+        return name not in self.unrevoked
 
     async def enable(self, name: str, on: bool) -> None:
         config, status = self.rows[name]
@@ -126,6 +130,10 @@ class ShellServers:
         off = set(config.disabled_tools) - {tool} if on else {*config.disabled_tools, tool}
         self.rows[name] = (replace(config, disabled_tools=tuple(sorted(off))), status)
         self._tell(name, ("tools",))
+
+    async def mend(self, name: str) -> ServerStatus:
+        self.mends.append(name)
+        return await self.start(name)
 
     async def start(self, name: str) -> ServerStatus:
         config, status = self.rows[name]
@@ -390,9 +398,10 @@ class ShellBundles:
         values = FrozenDict({k: "${keyring:notes-key}" if k == "key" else v for k, v in self.values.items()})
         return tuple(InstalledBundle(a, a, a.title(), v, Path("/x"), values) for a, v in self.aliases.items())
 
-    async def remove(self, alias: str) -> None:
+    async def remove(self, alias: str) -> bool:
         del self.aliases[alias]
         await self._host.servers.remove(alias)
+        return True
 
 
 class ShellToolkit:

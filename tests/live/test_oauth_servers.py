@@ -388,11 +388,46 @@ async def test_signing_out_works_where_the_server_cannot_be_told(tmp_path: Path,
         assert record(s.vault)["tokens"] is None
 
 
-async def test_a_removed_server_leaves_no_token_behind(tmp_path: Path, signed: Signed) -> None:
+async def test_a_removed_server_leaves_no_token_behind_here_nor_there(tmp_path: Path, signed: Signed) -> None:
     async with stage(tmp_path, at(signed), reviewer=Person(), start=False) as s:
         await login(s)
-        await s.servers.remove("web")
+        kept = record(s.vault)["tokens"]
+        assert await s.servers.remove("web") is True
         assert s.vault._secrets == {}
+        assert signed.revoked == [kept["refresh_token"], kept["access_token"]]
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_a_server_is_removed_in_bounded_time_where_its_tokens_cannot_be_revoked(
+    tmp_path: Path, signed: Signed, hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from desktop_host.servers import signing
+
+    monkeypatch.setattr(signing, "REVOKE_S", 0.5)
+    signed.revokes = False
+    async with stage(tmp_path, at(signed), reviewer=Person(), start=False) as s:
+        await login(s)
+        silent = socket.create_server(("127.0.0.1", 0))  # Takes connections and never answers.
+        if hangs:
+            kept = record(s.vault)
+            kept["metadata"]["revocation_endpoint"] = f"http://127.0.0.1:{silent.getsockname()[1]}/revoke"
+            await s.vault.put("oauth/web", json.dumps(kept))
+        began = time.monotonic()
+        assert await s.servers.remove("web") is False
+        assert time.monotonic() - began < 5
+        assert s.vault._secrets == {}
+        assert not s.servers.configs()
+        silent.close()
+
+
+async def test_the_host_asks_for_a_sign_in_as_such_and_a_servers_own_page_is_none(
+    tmp_path: Path, signed: Signed
+) -> None:
+    person = Person()
+    async with stage(tmp_path, at(signed), reviewer=person, start=False) as s:
+        await login(s)
+        [(_, request)] = person.asked
+        assert (request.purpose, urlsplit(request.url).netloc) == ("sign_in", urlsplit(signed.issuer).netloc)
 
 
 async def test_tokens_of_one_address_are_never_sent_to_another(tmp_path: Path, signed: Signed) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from desktop_host import i18n
 from desktop_host.core.asks import (
     Allow,
     Answer,
@@ -162,6 +163,18 @@ def test_an_address_is_shown_whole_with_its_host_in_bold_before_it_opens(qtbot: 
     assert isinstance(bad, UrlCard)
     assert not bad.open.isEnabled()
     assert answers == []
+
+
+def test_a_sign_in_of_the_hosts_own_is_told_in_the_persons_language(qtbot: QtBot) -> None:
+    url = "https://login.example/authorize?state=x"
+    for language, title in (("en", "Sign in to bank"), ("zh_CN", "登录 bank")):
+        i18n.install(language)
+        card, _ = shown(qtbot, OpenUrl("u", "s", "c", "bank", "Sign in to bank at login.example", url, purpose="sign_in"))
+        texts = [w.text() for w in card.findChildren(QLabel)]
+        assert title in texts
+        assert any("login.example" in t and "Desktop Host" in t for t in texts)
+        assert language == "en" or "Sign in to bank at login.example" not in texts
+    i18n.install("en")
 
 
 def test_a_sampling_request_shows_all_that_will_be_sent_and_can_be_edited(qtbot: QtBot) -> None:

@@ -37,6 +37,8 @@ class Servers(QAbstractListModel):
     """`(name, tuple of list names)`: its tools, resources or prompts are others."""
     loaded = Signal()
     removed = Signal(str)
+    left_tokens = Signal(str)
+    """A server was removed, and its authorization server could not be told that its tokens are over."""
     gave_up = Signal(str)
     """A server was given up; told once, until it works again or a person acts on it."""
     to_chat = Signal(str, object)
@@ -146,13 +148,15 @@ class Servers(QAbstractListModel):
     def remove(self, name: str) -> None:
         """Stop a server and forget it."""
 
-        async def act(host: Host) -> None:
+        async def act(host: Host) -> bool:
             bundles = {one.alias for one in await host.bundles.installed()}
-            await (host.bundles if name in bundles else host.servers).remove(name)
+            return await (host.bundles if name in bundles else host.servers).remove(name)
 
-        def gone(_: object) -> None:
+        def gone(revoked: bool) -> None:
             self.busy.discard(name)
             self.removed.emit(name)
+            if not revoked:
+                self.left_tokens.emit(name)
             self.refresh()
 
         self.busy.add(name)

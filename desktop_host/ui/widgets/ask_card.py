@@ -205,11 +205,14 @@ class UrlCard(AskCard):
     """A server wants a page opened: the whole address, its host in bold, and what is odd about it."""
 
     def __init__(self, ask: OpenUrl) -> None:
-        super().__init__(ask, "external", tr("chat.ask.url.title", server=ask.server))
+        facts = url_facts(ask.url)
+        signing = ask.purpose == "sign_in"
+        title = "chat.ask.sign_in.title" if signing else "chat.ask.url.title"
+        super().__init__(ask, "key" if signing else "external", tr(title, server=ask.server))
         if ask.calls:  # A sign-in belongs to the server, not to a call.
             self.column.addWidget(AskingCalls(ask.server, ask.calls))
-        self.column.addWidget(label(ask.message, selectable=True))
-        facts = url_facts(ask.url)
+        said = tr("chat.ask.sign_in.why", server=ask.server, host=facts.readable_host or facts.host)
+        self.column.addWidget(label(said if signing else ask.message, selectable=True))
         address = label("", "", selectable=True)
         address.setTextFormat(Qt.TextFormat.RichText)
         strong = theme.colors.text

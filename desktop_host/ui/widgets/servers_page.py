@@ -163,6 +163,7 @@ class ServersPage(QStackedWidget):
         servers.changed.connect(self._changed)
         servers.removed.connect(self._removed)
         servers.signed_out.connect(self._signed_out)
+        servers.left_tokens.connect(lambda name: self._say(tr("server.removed.not_revoked", name=name), "warning"))
         self._fill()
 
     def show_list(self) -> None:
