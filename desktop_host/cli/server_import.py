@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from desktop_host.cli.context import Run, read_text
+from desktop_host.core.bundles import BundlePreview
 from desktop_host.core.errors import UserFault
-from desktop_host.core.server_ports import BundlePreview, Clash, FoundConfig
+from desktop_host.core.server_ports import Clash, FoundConfig
 from desktop_host.core.servers import ImportedServer, ServerConfig, Stdio
 from desktop_host.core.values import FrozenDict, thaw
 from desktop_host.i18n import current, tr

@@ -1,8 +1,8 @@
-"""More of what a face can do with servers: bundles, links, other hosts' files, completion, marks, files."""
+"""More of what a face can do with servers: links, other hosts' files, completion, marks, files, pictures."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -62,112 +62,6 @@ class InstallLink:
     servers: tuple[ImportedServer, ...]
     source: str
     """The link itself, secrets left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class BundleField:
-    """One entry of a bundle's `user_config`."""
-
-    key: str
-    type: str
-    """`string`, `number`, `boolean`, `directory` or `file`."""
-    title: str
-    description: str = ""
-    required: bool = False
-    multiple: bool = False
-    secret: bool = False
-    """`sensitive`: goes to the vault, never to a file."""
-    default: object = None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BundlePreview:
-    """What a `.mcpb` or `.dxt` file holds; nothing of it was unpacked or run."""
-
-    path: Path
-    name: str
-    """The bundle's own name."""
-    title: str
-    version: str
-    description: str
-    author: str
-    kind: str
-    """`node`, `python`, `binary` or `uv`."""
-    manifest_version: str
-    config: ServerConfig
-    """What would be started, `${__dirname}` and `${user_config.x}` not filled in yet."""
-    fields: tuple[BundleField, ...] = ()
-    tools: tuple[str, ...] = ()
-    """Names of the tools that the manifest tells of."""
-    files: int = 0
-    size: int = 0
-    """Bytes when unpacked."""
-    icon: bytes | None = None
-    """A PNG of at most 256 KiB."""
-    links: FrozenDict = EMPTY
-    """`homepage`, `documentation`, `support`, `repository` where given."""
-    installed: str | None = None
-    """The alias under which a bundle of this name is installed: installing updates it."""
-    installed_version: str | None = None
-    warnings: tuple[str, ...] = ()
-    """Codes: `bundle_signature_unverified`, `bundle_unsigned`, `bundle_old_manifest`, `bundle_other_platform`,
-    `bundle_runtime_missing`, `shell_command`, `env_runs_code`."""
-    runtime: str | None = None
-    """The program that will run it (`node`, `python3`, `uv`), or None for a binary."""
-
-
-@dataclass(frozen=True, slots=True)
-class InstalledBundle:
-    """A bundle below the profile's folder."""
-
-    alias: str
-    name: str
-    title: str
-    version: str
-    folder: Path
-    values: FrozenDict = field(default=EMPTY)
-    """The person's `user_config`; secrets as `${keyring:NAME}`."""
-
-
-class BundleAdmin(Protocol):
-    """Bundles: looked into, installed, updated, removed."""
-
-    async def preview(self, path: Path) -> BundlePreview:
-        """Look into a bundle.
-
-        Raises:
-            UserFault: `bad_bundle` with `reason` and `file`; `not_found`.
-        """
-        ...
-
-    async def install(self, path: Path, values: FrozenDict = EMPTY, *, enabled: bool = True) -> ServerConfig:
-        """Unpack a bundle and add its server, or update the one installed under the bundle's name.
-
-        Args:
-            path: the `.mcpb` or `.dxt` file.
-            values: what the person gave for `user_config`, plain; secrets go to the vault. On an update, fields
-                that are left out keep their values.
-            enabled: whether the server may start.
-
-        Raises:
-            UserFault: `bad_bundle` (with `field` where a value is missing or wrong).
-            KnownFault: `disk_full`, `vault_unavailable`, `vault_locked`.
-        """
-        ...
-
-    async def installed(self) -> tuple[InstalledBundle, ...]:
-        """The bundles of the profile."""
-        ...
-
-    async def remove(self, alias: str) -> bool:
-        """Remove a bundle's server, its files and its secrets; returns as `ServerAdmin.remove`.
-
-        Raises:
-            UserFault: `not_found`.
-        """
-        ...
 
 
 class ServerReach(ServerAdmin, Protocol):
@@ -253,6 +147,23 @@ class ServerReach(ServerAdmin, Protocol):
         Raises:
             UserFault: `usage`, the method belongs to the connection itself; `not_found`.
             PeerFault: `protocol_error`, the server refused it.
+        """
+        ...
+
+    async def icon(self, name: str, kind: str = "server", item: str = "", dark: bool = False) -> bytes | None:
+        """The picture that a server gives itself, or one of its things; starts nothing.
+
+        Args:
+            name: alias of the server.
+            kind: `server`, `tool`, `resource` or `prompt`.
+            item: name of the tool or prompt, or the resource's address; without a picture the server's own.
+            dark: whether it will stand on a dark ground.
+
+        Returns:
+            An image file as it came from outside (256 KiB at most), not to be trusted; None where there is none.
+
+        Raises:
+            UserFault: `not_found`.
         """
         ...
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from desktop_host.core.admin import ModelAdmin, SettingsStore
+from desktop_host.core.bundles import BundleAdmin
 from desktop_host.core.ports import Clock, History, Ledger, SkillSource, ToolSource
-from desktop_host.core.server_ports import BundleAdmin
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from desktop_host.core.bundles import BundleAdmin
 from desktop_host.core.errors import PeerFault
 from desktop_host.core.events import Attachment, UserSaid
 from desktop_host.core.messages import ContentBlock, Role, Text, for_model
-from desktop_host.core.server_ports import BundleAdmin, ServerReach
+from desktop_host.core.server_ports import ServerReach
 from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.engine.attach import resource_block, user_said
 from desktop_host.engine.parts import Parts

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from desktop_host.core.bundles import BundleField
 from desktop_host.core.errors import UserFault
-from desktop_host.core.server_ports import BundleField
 from desktop_host.servers.bundle_archive import bad
 from desktop_host.servers.manifest import Secret, filled
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from desktop_host.core.admin import SecretStore
+from desktop_host.core.bundles import BundlePreview, InstalledBundle
 from desktop_host.core.errors import KnownFault, UserFault
-from desktop_host.core.server_ports import BundlePreview, InstalledBundle, ServerReach
+from desktop_host.core.server_ports import ServerReach
 from desktop_host.core.servers import ServerConfig, Stdio
 from desktop_host.core.tools import alias_for
 from desktop_host.core.values import EMPTY, FrozenDict, freeze

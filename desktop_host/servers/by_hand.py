@@ -20,6 +20,7 @@ from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.servers.book import Book
 from desktop_host.servers.completion import complete
 from desktop_host.servers.desk import Desk
+from desktop_host.servers.icons import Icons
 from desktop_host.servers.pool import Pool
 from desktop_host.servers.resend import resend
 from desktop_host.servers.resource_files import kept_small, save
@@ -36,6 +37,7 @@ class ByHand(ABC):
     _desk: Desk
 
     def __init__(self) -> None:
+        self._icons = Icons()
         self._eyes: dict[tuple[str, str], asyncio.Task[None]] = {}
         """Watched resources by server and address."""
 
@@ -112,6 +114,10 @@ class ByHand(ABC):
 
     def subscribed(self, name: str) -> tuple[str, ...]:
         return tuple(uri for (server, uri), task in self._eyes.items() if server == name and not task.done())
+
+    async def icon(self, name: str, kind: str = "server", item: str = "", dark: bool = False) -> bytes | None:
+        config = self._book.get(name)
+        return await self._icons.of(config, self._pool.of_server(name), kind, item, dark)
 
     def logs(self, name: str) -> tuple[LogLine, ...]:
         return self._pool.wiring(self._book.get(name)).log.lines()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from desktop_host.core.server_ports import BundleField
+from desktop_host.core.bundles import BundleField
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.servers.bundle_archive import bad
 from desktop_host.servers.jsonc import decode

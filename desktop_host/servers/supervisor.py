@@ -98,6 +98,7 @@ class Servers(ByHand, Signing):
         for task in self._starts:
             task.cancel()
         await self._close_eyes()
+        await self._icons.close()
         await self._pool.close()
 
     # ---- configuration
@@ -137,6 +138,7 @@ class Servers(ByHand, Signing):
             await self._secrets.delete(secret)
         self._held.discard(name)
         await self._close_eyes(name)
+        self._icons.forget(name)
         await self._pool.forget(name)
         for kept in ("bundles", "files"):  # What was unpacked or saved for this server alone.
             await asyncio.to_thread(shutil.rmtree, self._folder / kept / name, True)

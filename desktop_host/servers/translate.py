@@ -27,6 +27,7 @@ from desktop_host.core.values import EMPTY, FrozenDict, freeze, thaw
 
 NOTE_LIMIT = 500
 ICONS, ICON = 8, 262_144
+_PICTURED = re.compile(r"(?i)data:image/|https://|http://(127\.0\.0\.1|localhost|\[::1\])[:/]")
 """Icons kept of one thing, and the longest address (a `data:` address holds the picture itself)."""
 
 
@@ -203,13 +204,13 @@ def prompt_spec(server: str, raw: Mapping[str, Any]) -> PromptSpec | None:
 
 
 def icons(raw: Mapping[str, Any]) -> tuple[FrozenDict, ...]:
-    """The icons of a tool, resource or prompt that a face may look at: `data:` and https addresses only."""
+    """The icons of a tool, resource or prompt that a face may look at: `data:`, https, and http within this machine."""
     listed = raw.get("icons")
     kept = [i for i in listed if isinstance(i, Mapping)] if isinstance(listed, (list, tuple)) else []
     return tuple(
         freeze({k: i[k] for k in ("src", "mimeType", "sizes", "theme") if k in i})
         for i in kept[:ICONS]
-        if isinstance(i.get("src"), str) and re.match(r"(?i)data:image/|https://", i["src"]) and len(i["src"]) <= ICON
+        if isinstance(i.get("src"), str) and _PICTURED.match(i["src"]) and len(i["src"]) <= ICON
     )
 
 

@@ -88,6 +88,9 @@ class FakeServers:
     def tools(self, name: str) -> tuple[ToolSpec, ...]:
         return self.specs[name]
 
+    async def icon(self, name: str, kind: str = "server", item: str = "", dark: bool = False) -> bytes | None:
+        return None
+
 
 class FakeSettings:
     """The defaults, changeable in memory."""

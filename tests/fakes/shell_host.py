@@ -14,21 +14,13 @@ from urllib.parse import unquote
 
 from desktop_host.core import events as ev
 from desktop_host.core.auth import SignInState
+from desktop_host.core.bundles import BundleField, BundlePreview, InstalledBundle
 from desktop_host.core.errors import KnownFault, PeerFault, UserFault
 from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.messages import Message, Outcome, Text, user
 from desktop_host.core.models import ModelEntry, ModelProgress
 from desktop_host.core.permissions import Effect, Rule
-from desktop_host.core.server_ports import (
-    BundleField,
-    BundlePreview,
-    Clash,
-    Completion,
-    FoundConfig,
-    InstalledBundle,
-    InstallLink,
-    SavedResource,
-)
+from desktop_host.core.server_ports import Clash, Completion, FoundConfig, InstallLink, SavedResource
 from desktop_host.core.servers import (
     FailureReport,
     Http,
@@ -82,6 +74,8 @@ class ShellServers:
         """Set by a test when the person comes back from the browser."""
         self.resent: list[tuple[str, str, FrozenDict]] = []
         self.mends: list[str] = []
+        self.pictures: dict[tuple[str, str, str, bool], bytes] = {}
+        """Pictures by server, kind, item and dark ground."""
         self.unrevoked: set[str] = set()
         """Servers whose tokens no authorization server would take back."""
 
@@ -130,6 +124,9 @@ class ShellServers:
         off = set(config.disabled_tools) - {tool} if on else {*config.disabled_tools, tool}
         self.rows[name] = (replace(config, disabled_tools=tuple(sorted(off))), status)
         self._tell(name, ("tools",))
+
+    async def icon(self, name: str, kind: str = "server", item: str = "", dark: bool = False) -> bytes | None:
+        return self.pictures.get((name, kind, item, dark))
 
     async def mend(self, name: str) -> ServerStatus:
         self.mends.append(name)

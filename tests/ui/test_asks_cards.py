@@ -169,7 +169,9 @@ def test_a_sign_in_of_the_hosts_own_is_told_in_the_persons_language(qtbot: QtBot
     url = "https://login.example/authorize?state=x"
     for language, title in (("en", "Sign in to bank"), ("zh_CN", "登录 bank")):
         i18n.install(language)
-        card, _ = shown(qtbot, OpenUrl("u", "s", "c", "bank", "Sign in to bank at login.example", url, purpose="sign_in"))
+        card, _ = shown(
+            qtbot, OpenUrl("u", "s", "c", "bank", "Sign in to bank at login.example", url, purpose="sign_in")
+        )
         texts = [w.text() for w in card.findChildren(QLabel)]
         assert title in texts
         assert any("login.example" in t and "Desktop Host" in t for t in texts)

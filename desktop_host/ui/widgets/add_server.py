@@ -8,8 +8,9 @@ from pathlib import Path
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
+from desktop_host.core.bundles import BundlePreview
 from desktop_host.core.errors import HostError, UserFault
-from desktop_host.core.server_ports import BundlePreview, Clash, InstallLink
+from desktop_host.core.server_ports import Clash, InstallLink
 from desktop_host.core.servers import ImportedServer
 from desktop_host.core.tools import ALIAS
 from desktop_host.core.values import EMPTY, FrozenDict

@@ -75,3 +75,12 @@ def palette_entries(w: Workspace) -> tuple[Entry, ...]:
     ]
     entries += [Entry(s.name, "skills", partial(w.skills.show, s.name), tr("nav.skills")) for s in w.skills.model.rows]
     return tuple(entries)
+
+
+def tell_failed(workspace: Workspace, name: str) -> None:
+    """A server was given up: say so, with the way to its page, unless the servers are in view."""
+    if workspace.page != "servers":
+        workspace.window.toasts.say(
+            tr("servers.toast.failed", name=name), "warning",
+            (tr("servers.toast.show"), lambda: workspace.show_servers(name)),
+        )  # fmt: skip

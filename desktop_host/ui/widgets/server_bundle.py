@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QWidget
 
+from desktop_host.core.bundles import BundleField, BundlePreview
 from desktop_host.core.errors import HostError
-from desktop_host.core.server_ports import BundleField, BundlePreview
 from desktop_host.core.servers import ServerConfig
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.i18n import current, tr, trn

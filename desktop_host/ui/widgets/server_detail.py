@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from desktop_host.core.auth import SignInState
 from desktop_host.i18n import tr
@@ -16,6 +16,7 @@ from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.inspector_trace import TraceView
 from desktop_host.ui.widgets.page import Centred
 from desktop_host.ui.widgets.pieces import Elided, button, icon_button, pill, row, set_pill
+from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_form import ServerSettings
 from desktop_host.ui.widgets.server_logs import LogsView
 from desktop_host.ui.widgets.server_overview import Overview
@@ -43,7 +44,10 @@ class ServerDetail(Centred):
         self.again = button(tr("action.restart"), lambda: servers.restart(name), icon="restart")
         self.sign = button(tr("server.sign_in"), self._sign, icon="key")
         self.gone = button(tr("action.remove"), self.remove.emit, role="quiet", icon="trash")
-        head = row(icon_button("chevron-left", tr("servers.back"), self.back.emit), self.title, self.state, None)
+        self.picture = QLabel()
+        art().put(self.picture, name, default="servers", size=24)
+        back = icon_button("chevron-left", tr("servers.back"), self.back.emit)
+        head = row(back, self.picture, self.title, self.state, None)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setUsesScrollButtons(True)

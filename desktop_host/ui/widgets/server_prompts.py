@@ -16,6 +16,7 @@ from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import Empty, told
 from desktop_host.ui.widgets.pieces import Card, CodeBox, button, clear, column, icon_label, label, row
 from desktop_host.ui.widgets.server_arguments import Arguments
+from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_contents import plain
 from desktop_host.ui.widgets.server_lists import ListTab
 
@@ -34,7 +35,9 @@ class PromptRow(Card):
         self.use.setAccessibleName(tr("prompt.use_of", name=title))
         self.arguments = Arguments(bridge, spec.server, spec.name, spec.arguments)
         self.fields = self.arguments.fields
-        head = row(icon_label("prompt"), label(title, "strong"))
+        picture = icon_label("prompt")
+        art().put(picture, spec.server, "prompt", spec.name, "prompt")
+        head = row(picture, label(title, "strong"))
         head.setStretch(1, 1)
         self.add(head)
         if spec.description:

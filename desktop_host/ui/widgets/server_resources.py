@@ -37,6 +37,7 @@ from desktop_host.ui.widgets.pieces import (
     set_pill,
 )
 from desktop_host.ui.widgets.server_arguments import Arguments
+from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_contents import plain
 from desktop_host.ui.widgets.server_lists import ListTab
 from desktop_host.ui.widgets.server_words import size
@@ -66,7 +67,9 @@ class ResourceRow(Card):
         self.mark.hide()
         holes = tuple(PromptArgument(name, required=True) for name in variables(spec.uri)) if spec.template else ()
         self.arguments = Arguments(bridge, spec.server, spec.uri, holes)
-        head = row(icon_label("document"), label(title, "strong"), self.mark)
+        picture = icon_label("document")
+        art().put(picture, spec.server, "resource", spec.uri, "document")
+        head = row(picture, label(title, "strong"), self.mark)
         head.setStretch(1, 1)
         self.add(head)
         if spec.description:

@@ -31,6 +31,7 @@ from desktop_host.ui.widgets.pieces import (
     row,
     set_pill,
 )
+from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_rules import GroupsCard, PermissionBox, ToolRulesForm
 from desktop_host.ui.widgets.server_try import TryIt
 from desktop_host.ui.widgets.switch import Switch
@@ -72,7 +73,11 @@ class ToolRow(Card):
         self.grouped = pill("")
         config = servers.config(spec.server)
         self.permission = PermissionBox(rules, spec, config is not None and config.trusted)
-        self.add(row(title, self.switch, self.fold))
+        self.picture = icon_label("tool")
+        art().put(self.picture, spec.server, "tool", spec.name, "tool")
+        head = row(self.picture, title, self.switch, self.fold)
+        head.setStretch(1, 1)
+        self.add(head)
         if spec.description:
             self.add(label(spec.description, "muted", selectable=True))
         if spec.problem:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
-from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QStackedWidget, QWidget
 
 from desktop_host.core.auth import SignInState
 from desktop_host.i18n import tr
@@ -31,6 +31,7 @@ from desktop_host.ui.widgets.pieces import (
     row,
     set_pill,
 )
+from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_detail import ServerDetail
 from desktop_host.ui.widgets.server_words import TONES, counts, reason, state_text, wants_sign_in
 from desktop_host.ui.widgets.switch import Switch
@@ -74,7 +75,9 @@ class ServerCard(Card):
         self.sign_in = button(tr("server.sign_in"), lambda: servers.login(name), role="primary", icon="key")
         self.sign_in.setAccessibleName(tr("server.sign_in_of", name=name))
         acts = row(self.run, self.again, self.switch, self.more, space=Space.XS)
-        head = row(self.title, None, acts)
+        self.picture = QLabel()
+        art().put(self.picture, name, default="servers", size=20)
+        head = row(self.picture, self.title, None, acts)
         head.setAlignment(acts, Qt.AlignmentFlag.AlignVCenter)
         # In line with the title's text, which stands within its focus frame.
         below = column(space=Space.S)

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from desktop_host.core.codec import block_to_mcp
 from desktop_host.core.messages import Outcome, Text
@@ -22,6 +22,7 @@ from desktop_host.ui.widgets.annotated import annotated
 from desktop_host.ui.widgets.code import CodeFrame
 from desktop_host.ui.widgets.content_views import LinkRow, structured_view
 from desktop_host.ui.widgets.pieces import Elided, clear, column, icon_button, icon_label, label, row
+from desktop_host.ui.widgets.server_art import art
 
 TICK_MS = 200
 BUILT_IN = "host"
@@ -64,6 +65,9 @@ class ToolCard(QFrame):
         head.setContentsMargins(theme.px(Space.M), theme.px(Space.S), theme.px(Space.S), theme.px(Space.S))
         self._mark = icon_label("tool")
         head.addWidget(self._mark)
+        self._picture, self._pictured = QLabel(), ("", "")
+        self._picture.hide()
+        head.addWidget(self._picture)
         names = column(space=0)
         self._name = Elided("", "strong")
         self._line = Elided("", "caption")
@@ -106,6 +110,9 @@ class ToolCard(QFrame):
         self.entry = entry
         name = entry.title or entry.tool
         where = tr("chat.tool.builtin") if entry.server == BUILT_IN else entry.server
+        if entry.server not in ("", BUILT_IN) and self._pictured != (entry.server, entry.tool):
+            self._pictured = (entry.server, entry.tool)
+            art().put(self._picture, entry.server, "tool", entry.tool)
         self._name.put(f"{where} · {name}" if where else name)
         self._show_state()
         running = entry.started and entry.outcome is None

@@ -18,13 +18,14 @@ from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.viewmodels.sessions import Sessions
 from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
 from desktop_host.ui.widgets.arrivals import receive
-from desktop_host.ui.widgets.bindings import bind_commands
+from desktop_host.ui.widgets.bindings import bind_commands, tell_failed
 from desktop_host.ui.widgets.chat import ChatPage
 from desktop_host.ui.widgets.chat_reach import foot_height, into_chat
 from desktop_host.ui.widgets.diagnostics_room import DiagnosticsRoom
 from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.inspector_place import InspectorPlace
 from desktop_host.ui.widgets.page import Empty, told
+from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.servers_page import ServersPage
 from desktop_host.ui.widgets.session_acts import SessionActs
 from desktop_host.ui.widgets.settings_page import SettingsPage
@@ -77,7 +78,8 @@ class Workspace(QObject):
         bridge.batch.connect(self._on_batch)
         self.sessions.deleted.connect(self._deleted)
         self.settings.changed.connect(self._setting_changed)
-        self.servers.gave_up.connect(self._server_failed)
+        art().follow(bridge)
+        self.servers.gave_up.connect(lambda name: tell_failed(self, name))
         self.servers.to_chat.connect(lambda text, files: into_chat(self, text, files))
         window.rebuilt.connect(self._refill)
         self._fill()
@@ -279,13 +281,6 @@ class Workspace(QObject):
                         tr("sessions.toast.waiting"), "info",
                         (tr("sessions.toast.show"), lambda s=session: self.show_chat(s)),  # type: ignore[misc]
                     )  # fmt: skip
-
-    def _server_failed(self, name: str) -> None:
-        if self.page != "servers":
-            self.window.toasts.say(
-                tr("servers.toast.failed", name=name), "warning",
-                (tr("servers.toast.show"), lambda: self.show_servers(name)),
-            )  # fmt: skip
 
     def _in_view(self, session: str) -> bool:
         return self.page == "chats" and session == self.session
