@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from desktop_host.core import events as ev
 from desktop_host.core.asks import Ask
-from desktop_host.core.messages import ContentBlock, Outcome, Text, Thinking
+from desktop_host.core.messages import ContentBlock, Message, Outcome, Text, Thinking
 from desktop_host.core.permissions import Effect
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
 from desktop_host.core.skills import SkillPin
@@ -28,6 +28,8 @@ class UserEntry:
     """`prompt:<server>.<name>` where it is a server's prompt."""
     suggested: tuple[str, ...] = ()
     """Skills that were offered and not used."""
+    prelude: tuple[Message, ...] = ()
+    """Messages that came before this one with a server's prompt; the model has them, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,9 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
         case ev.SessionRenamed(title=title):
             return replace(t, title=title)
         case ev.UserSaid() as e:
-            return _put(t, UserEntry(f"user:{turn}", turn, e.text, e.attachments, e.blocks, source=e.source))
+            return _put(
+                t, UserEntry(f"user:{turn}", turn, e.text, e.attachments, e.blocks, source=e.source, prelude=e.prelude)
+            )
         case ev.SkillsChosen() as e:
             said = t.entry(f"user:{turn}")
             if not isinstance(said, UserEntry) or not (e.skills or e.suggested):

@@ -52,7 +52,7 @@ class ToolSide:
     async def use_prompt(
         self, session: str, server: str, prompt: str, arguments: FrozenDict = EMPTY, text: str = ""
     ) -> Ticket:
-        """Fill a server's prompt and send its messages: the last one as the person's, those before it as they are.
+        """Fill a server's prompt and send its messages: the last of a user's as the person's, those before as they are.
 
         Args:
             session: where it is sent.
@@ -68,13 +68,16 @@ class ToolSide:
         messages = await self.servers.get_prompt(server, prompt, arguments)
         if not messages:
             raise PeerFault("protocol_error", f"the prompt {prompt!r} of {server} has no messages", server=server)
-        last = messages[-1] if messages[-1].role is Role.USER else None
-        blocks = for_model(last.blocks) if last else ()
+        before = len(messages)
+        while before and messages[before - 1].role is Role.USER:
+            before -= 1
+        last = messages[before:]
+        blocks = tuple(block for message in last for block in for_model(message.blocks))
         said = "\n\n".join([*(b.text for b in blocks if isinstance(b, Text)), *([text] if text.strip() else [])])
         event = UserSaid(
             said or (f"/{prompt}" if last else CONTINUE),
             blocks=tuple(b for b in blocks if not isinstance(b, Text)),
-            prelude=messages[:-1] if last else messages,
+            prelude=messages[:before],
             source=f"prompt:{server}.{prompt}",
         )
         return await (await self._sessions.actor(session)).submit(event)

@@ -297,6 +297,19 @@ async def test_a_prompt_comes_into_the_chat_as_its_own_messages(rig):
     assert transcript.entries[0].source == "prompt:git.review"
 
 
+async def test_all_that_a_prompt_says_last_for_the_person_is_their_message(rig):
+    """A text and a resource come as two messages of the user's: none of them is hidden from the person."""
+    note = EmbeddedResource("note://1", "text/plain", "the note")
+    servers = Servers({"read": (assistant("Hm?"), user("Read this:"), user(note))})
+    r = rig([["fine"]], servers=servers)
+    session = await r.session()
+    await (await r.host.use_prompt(session, "git", "read")).done
+    entry = (await r.host.transcript(session)).entries[0]
+    assert (entry.text, entry.blocks, entry.prelude) == ("Read this:", (note,), (assistant("Hm?"),))
+    last = r.model.requests[0].messages[-1]
+    assert (last.role, last.text, note in last.blocks) == (Role.USER, "Read this:", True)
+
+
 async def test_a_prompt_survives_a_restart(rig):
     servers = Servers({"review": (user("You review."), assistant("I do."), user("Now."))})
     r = rig([["fine"], ["again"]], servers=servers)

@@ -31,7 +31,7 @@ from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.widgets.workspace import Workspace
 from desktop_host.ui.window_state import WindowState
 
-LONG = 90_000
+LONG = int(os.environ.get("DESKTOP_HOST_TEST_WAIT_MS", "90000"))
 """How long (ms) a condition may take on a busy computer."""
 C = TypeVar("C", bound=AskCard)
 W = TypeVar("W", bound=QWidget)

@@ -27,6 +27,14 @@ class Field(QLineEdit):
         self.proposals.setFilterMode(Qt.MatchFlag.MatchContains)
         self.setCompleter(self.proposals)
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter on an open proposal takes it and does no more; another one goes on or sends."""
+        popup = self.proposals.popup()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and popup is not None and popup.isVisible():
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
     def propose(self, values: tuple[str, ...]) -> None:
         """Show what the server proposes."""
         if values == tuple(self._model.stringList()):

@@ -12,6 +12,8 @@ from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.widgets.image_view import ImageView, human_size
 from desktop_host.ui.widgets.message_foot import FLUSH, small
+from desktop_host.ui.widgets.pieces import label
+from desktop_host.ui.widgets.prompt_parts import SOURCE, PromptParts
 from desktop_host.ui.widgets.skill_chips import SkillChips
 
 USER_LINES = 24
@@ -62,15 +64,10 @@ class UserMessage(QWidget):
         self._column.addWidget(self.skills)
         for image in [b for b in entry.blocks if isinstance(b, Image)][:8]:
             self._column.addWidget(ImageView(image, max_height=180))
-        captions = [f"{a.name}  ·  {human_size(a.size)}" for a in entry.attachments]
-        if entry.source.startswith("prompt:"):
-            server, _, name = entry.source.removeprefix("prompt:").partition(".")
-            captions.insert(0, tr("composer.from_prompt", server=server, name=name))
-        for caption in captions:
-            label = QLabel(caption)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            set_role(label, "caption")
-            self._column.addWidget(label)
+        if entry.source.startswith(SOURCE):
+            self._column.addWidget(PromptParts(entry))
+        for attached in entry.attachments:
+            self._column.addWidget(label(f"{attached.name}  ·  {human_size(attached.size)}", "caption", wrap=False))
         self.restyle()
         self.show_entry(entry)
 

@@ -1,0 +1,48 @@
+"""What a server's prompt put into a message besides its text: the model has it, so the person sees it, too."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from desktop_host.core.messages import Image
+from desktop_host.core.transcript import UserEntry
+from desktop_host.i18n import tr, trn
+from desktop_host.ui.theme import Space, theme
+from desktop_host.ui.widgets.annotated import annotated
+from desktop_host.ui.widgets.message_foot import FLUSH
+from desktop_host.ui.widgets.pieces import button, column, label
+
+SOURCE = "prompt:"
+
+
+class PromptParts(QWidget):
+    """Resources and other content of the prompt, the messages that go before, and where it came from."""
+
+    def __init__(self, entry: UserEntry) -> None:
+        super().__init__()
+        inner = column(self, space=theme.px(Space.XS))
+        for block in entry.blocks:
+            if not isinstance(block, Image):  # Pictures have their place in the bubble already.
+                inner.addWidget(annotated(block))
+        self.before = button("", self._unfold, role="quiet")
+        self.before.setStyleSheet(FLUSH)
+        self._prelude = QWidget()
+        self._prelude.hide()
+        self._made = False
+        self._messages = entry.prelude
+        self.before.setVisible(bool(entry.prelude))
+        self.before.setText(trn("composer.prompt_before", len(entry.prelude)))
+        inner.addWidget(self.before)
+        inner.addWidget(self._prelude)
+        server, _, name = entry.source.removeprefix(SOURCE).partition(".")
+        inner.addWidget(label(tr("composer.from_prompt", server=server, name=name), "caption"))
+
+    def _unfold(self) -> None:
+        if not self._made:
+            self._made = True
+            inner = column(self._prelude, space=theme.px(Space.XS))
+            for message in self._messages:
+                inner.addWidget(label(tr(f"prompt.role.{message.role.value}"), "caption"))
+                for block in message.blocks:
+                    inner.addWidget(annotated(block))
+        self._prelude.setVisible(self._prelude.isHidden())
