@@ -228,7 +228,10 @@ class StateChanged(Passing):
 
 @dataclass(frozen=True, slots=True)
 class ServerChanged(Passing):
-    """A server is in another state, or its `lists` (`tools`, `resources`, `prompts`, `resource:<uri>`) are others."""
+    """A server is in another state, or its `lists` are others.
+
+    Lists are `tools`, `resources`, `prompts`, `watched` (which resources are) and `resource:<uri>` (its contents).
+    """
 
     type: ClassVar[str] = "server_changed"
     server: str

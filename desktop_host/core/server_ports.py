@@ -128,6 +128,9 @@ class ServerReach(ServerAdmin, Protocol):
     async def subscribe(self, name: str, uri: str, on: bool = True) -> None:
         """Keep an eye on a resource: each update is told as `ServerChanged` with `resource:<uri>` in its lists.
 
+        The eye survives a lost connection. It closes when the server is stopped or switched off, or no longer lets
+        the resource be watched; `watched` in the lists tells that it did.
+
         Raises:
             HostError: the server cannot be used, or does not let the resource be watched.
         """

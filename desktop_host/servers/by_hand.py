@@ -27,6 +27,9 @@ from desktop_host.servers.resource_files import kept_small, save
 
 _log = logging.getLogger(__name__)
 
+WATCHED = "watched"
+"""Told among the changed lists where a resource is watched from now on, or no longer."""
+
 
 class ByHand(ABC):
     """The part of `Servers` that a face uses without a session."""
@@ -96,6 +99,7 @@ class ByHand(ABC):
             if task := self._eyes.pop(key, None):
                 task.cancel()
                 await asyncio.wait({task})
+                self._pool.tell(name, (WATCHED,))
             return
         if key in self._eyes and not self._eyes[key].done():
             return
@@ -106,6 +110,9 @@ class ByHand(ABC):
         if task.done():
             self._eyes.pop(key, None)
             task.result()
+        else:
+            task.add_done_callback(lambda ended: self._closed(key, ended))
+            self._pool.tell(name, (WATCHED,))
 
     def learn_secrets(self, name: str, values: frozenset[str]) -> None:
         for config in self._book.all():
@@ -150,6 +157,14 @@ class ByHand(ABC):
             _log.info("%s: %s is watched no more: %s", config.name, uri, error.message)
             raise
 
+    def _closed(self, key: tuple[str, str], eye: asyncio.Task[None]) -> None:
+        """An eye closed: by ourselves, or since its server no longer allows it (which was logged)."""
+        if not eye.cancelled() and (error := eye.exception()) is not None and not isinstance(error, HostError):
+            _log.error("watching %s of %s failed", key[1], key[0], exc_info=error)
+        if self._eyes.get(key) is eye:
+            del self._eyes[key]
+            self._pool.tell(key[0], (WATCHED,))
+
     async def _close_eyes(self, name: str | None = None) -> None:
         gone = [key for key in self._eyes if name is None or key[0] == name]
         tasks = {self._eyes.pop(key) for key in gone}
@@ -157,3 +172,5 @@ class ByHand(ABC):
             task.cancel()
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
+            for server in {server for server, _ in gone}:
+                self._pool.tell(server, (WATCHED,))

@@ -147,6 +147,8 @@ class Servers(ByHand, Signing):
 
     async def enable(self, name: str, on: bool) -> None:
         self._held.discard(name)
+        if not on:
+            await self._close_eyes(name)
         await self.update(replace(self._book.get(name), enabled=on))
 
     async def set_tool_enabled(self, name: str, tool: str, on: bool) -> None:
@@ -194,6 +196,7 @@ class Servers(ByHand, Signing):
     async def stop(self, name: str) -> None:
         self._book.get(name)
         self._held.add(name)
+        await self._close_eyes(name)  # An open one would start the server again.
         await self._pool.stop(name)
 
     async def restart(self, name: str) -> ServerStatus:

@@ -203,6 +203,7 @@ class ShellServers:
         if uri.startswith("fixed:"):
             raise PeerFault("protocol_error", f"{name} does not let {uri} be watched", server=name)
         (self.watched.add if on else self.watched.discard)(uri)
+        self._tell(name, ("watched",))
 
     def subscribed(self, name: str) -> tuple[str, ...]:
         return tuple(sorted(self.watched))

@@ -234,7 +234,7 @@ class Opened(QObject):
 
     @Slot(QUrl)
     def take(self, url: QUrl) -> None:
-        self.urls.append(url.toString())
+        self.urls.append(bytes(url.toEncoded().data()).decode())
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -22,6 +23,11 @@ STATUS = int(Qt.ItemDataRole.UserRole) + 1
 LIVE = frozenset({ServerState.READY, ServerState.STARTING, ServerState.WAITING, ServerState.NEEDS_AUTH})
 """States in which a server can be stopped."""
 
+
+UPDATED = "resource:"
+"""How an update is told in the lists of `ServerChanged`."""
+TOUCHED = 1000
+"""Updates remembered."""
 
 T = TypeVar("T")
 
@@ -55,6 +61,8 @@ class Servers(QAbstractListModel):
         self.busy: set[str] = set()
         """Servers for which an act of the person is under way."""
         self.reading = True
+        self.touched: dict[tuple[str, str], float] = {}
+        """When a resource was last said to have changed (seconds since the epoch), by server and address."""
         bridge.batch.connect(self._on_batch)
         bridge.lagged.connect(self.refresh)
 
@@ -271,6 +279,11 @@ class Servers(QAbstractListModel):
                 self._statuses[row] = event.status
                 self.dataChanged.emit(self.index(row), self.index(row))
                 self.changed.emit(event.server)
+            for uri in (one.removeprefix(UPDATED) for one in event.lists if one.startswith(UPDATED)):
+                self.touched.pop((event.server, uri), None)
+                self.touched[event.server, uri] = time.time()
+                if len(self.touched) > TOUCHED:
+                    del self.touched[next(iter(self.touched))]
             if event.lists:
                 self.lists_changed.emit(event.server, event.lists)
         if unknown:

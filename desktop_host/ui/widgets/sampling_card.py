@@ -88,7 +88,7 @@ class SamplingCard(AskCard):
         self._note.setHidden(not on)
 
     def _tell_spent(self, cost: SamplingCost) -> None:
-        limit = money(cost.daily_usd) if cost.daily_usd else tr("sampling.no_limit")
+        limit = tr("sampling.limit", usd=money(cost.daily_usd)) if cost.daily_usd else tr("sampling.no_limit")
         spent = tr(
             "sampling.spent", tokens=f"{cost.spent_tokens:,}", of=f"{cost.daily_tokens:,}",
             usd=money(cost.spent_usd), limit=limit,

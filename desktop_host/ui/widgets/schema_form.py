@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QScrollArea, QVBoxLayout, QWidget
 
 from desktop_host.core.places import shipped
 from desktop_host.core.values import FrozenDict, freeze
@@ -57,6 +57,7 @@ class SchemaForm(QWidget):
                 found[part.field.name] = value
         if first_bad is not None:
             first_bad.take_focus()
+            QTimer.singleShot(0, first_bad, first_bad.reveal)  # once the complaints have found their room
             return None
         result: FrozenDict = freeze(found)
         return result
@@ -167,6 +168,14 @@ class _Row(QWidget):
     def take_focus(self) -> None:
         """Go to the field."""
         self.widgets[0].setFocus()
+
+    def reveal(self) -> None:
+        """Scroll so that the field, its name and its complaint are seen."""
+        area = self.parentWidget()
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if area is not None:
+            area.ensureWidgetVisible(self, 0, theme.px(Space.M))
 
     def _on_change(self, *_a: object) -> None:
         self._touched = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QStringListModel, Qt, QTimer
+from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
 
 from desktop_host.core.server_ports import Completion
@@ -27,6 +27,8 @@ class Arguments(QWidget):
         ref: the prompt's name or the template's URI, as completion wants it.
         arguments: what is asked for.
     """
+
+    changed = Signal()
 
     def __init__(self, bridge: Bridge, server: str, ref: str, arguments: tuple[PromptArgument, ...]) -> None:
         super().__init__()
@@ -53,11 +55,17 @@ class Arguments(QWidget):
             completer.setFilterMode(Qt.MatchFlag.MatchContains)
             line.setCompleter(completer)
             line.textEdited.connect(lambda _text, n=argument.name: self._begin(n))
+            line.textChanged.connect(self.changed)
             self.fields[argument.name] = line
             self._rows[argument.name] = made
             inner.addWidget(made)
         if not arguments:
             self.hide()
+
+    @property
+    def filled(self) -> FrozenDict:
+        """What is filled in so far."""
+        return FrozenDict({name: line.text() for name, line in self.fields.items() if line.text()})
 
     def values(self) -> FrozenDict | None:
         """What was filled in; None where something lacks, which then says so and has the focus."""
@@ -69,7 +77,7 @@ class Arguments(QWidget):
         if lacking:
             self.fields[lacking].setFocus()
             return None
-        return FrozenDict({name: line.text() for name, line in self.fields.items() if line.text()})
+        return self.filled
 
     def proposals(self, name: str) -> tuple[str, ...]:
         """What the server proposed last for an argument."""

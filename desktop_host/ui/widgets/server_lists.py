@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.servers import ServerState
@@ -19,8 +20,8 @@ AT_ONCE = 50
 FILTER_FROM = 6
 """Fewer rows need no filter."""
 
-Made = tuple[str, Callable[[], QWidget]]
-"""What typing is compared with, and how the row is built."""
+Made = tuple[str, Callable[[], QWidget], object]
+"""What typing is compared with, how the row is built, and what it shows: a row of the same is kept as it is."""
 
 
 class ListTab(Page):
@@ -40,6 +41,7 @@ class ListTab(Page):
         self.rows: list[QWidget] = []
         self._all: Sequence[Made] = ()
         self._fitting: list[Made] = []
+        self._kept: dict[object, QWidget] = {}
         self._state: ServerState | None = None
         self.add(self.filter, self._list, self.more)
         servers.changed.connect(self._changed)
@@ -52,23 +54,37 @@ class ListTab(Page):
 
     def put(self, rows: Sequence[Made]) -> None:
         """Show these, as far as the filter lets them and until the person wants more."""
+        same = bool(self.rows) and [one[2] for one in rows] == [one[2] for one in self._all]
         self._all = rows
         self.filter.setVisible(len(rows) >= FILTER_FROM)
+        if same:
+            return
+        focus = self.focusWidget()
         self._build()
+        if focus is not None and isValid(focus) and focus.isVisible():
+            focus.setFocus()
 
     # ---- inside
 
     def _build(self) -> None:
+        for row in self._kept.values():
+            row.hide()
+            self._list.removeWidget(row)
         clear(self._list)
+        there = {one[2] for one in self._all}
+        for key in self._kept.keys() - there:
+            self._kept.pop(key).deleteLater()
         self.rows = []
         wanted = self.filter.text().casefold()
         self._fitting = [one for one in self._all if wanted in one[0].casefold()]
         self._more()
 
     def _more(self) -> None:
-        for _words, make in self._fitting[len(self.rows) : len(self.rows) + AT_ONCE]:
-            self.rows.append(make())
-            self._list.addWidget(self.rows[-1])
+        for _words, make, key in self._fitting[len(self.rows) : len(self.rows) + AT_ONCE]:
+            row = self._kept[key] if key in self._kept else self._kept.setdefault(key, make())
+            self.rows.append(row)
+            self._list.addWidget(row)
+            row.show()
         left = len(self._fitting) - len(self.rows)
         self.more.setVisible(left > 0)
         self.more.setText(trn("list.more", left))

@@ -88,7 +88,7 @@ class PromptsTab(ListTab):
         self._bridge.then(lambda host: host.servers.prompts(self._name), self._show, self._fail, self)
 
     def _show(self, specs: tuple[PromptSpec, ...]) -> None:
-        self.put([(f"{s.name} {s.title} {s.description}", lambda s=s: self._row(s)) for s in specs])  # type: ignore[misc]
+        self.put([(f"{s.name} {s.title} {s.description}", lambda s=s: self._row(s), s) for s in specs])  # type: ignore[misc]
         if not specs:
             self._list.addWidget(Empty("prompt", tr("prompt.none"), ""))
 

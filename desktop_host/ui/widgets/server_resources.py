@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.exchange import ToolOutcome
@@ -19,7 +20,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space
 from desktop_host.ui.viewmodels.annotations import annotation_words
-from desktop_host.ui.viewmodels.servers import Servers
+from desktop_host.ui.viewmodels.servers import UPDATED, Servers
 from desktop_host.ui.widgets.content_views import view_of
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import Empty, told
@@ -43,8 +44,8 @@ from desktop_host.ui.widgets.server_lists import ListTab
 from desktop_host.ui.widgets.server_words import size
 from desktop_host.ui.widgets.switch import Switch
 
-MARK = "resource:"
-"""How an update is told in the lists of `ServerChanged`."""
+WATCHED = "watched"
+"""Told in the lists of `ServerChanged` where other resources are watched now."""
 
 
 class ResourceRow(Card):
@@ -52,6 +53,8 @@ class ResourceRow(Card):
 
     def __init__(self, bridge: Bridge, servers: Servers, spec: ResourceSpec, watched: tuple[str, ...] = ()) -> None:
         super().__init__(margin=Space.M)
+        self._watched: frozenset[str] = frozenset()
+        self._pressed: QPushButton | None = None
         self._bridge, self._servers, self.spec = bridge, servers, spec
         title = spec.title or spec.name
         self.setAccessibleName(title)
@@ -61,7 +64,9 @@ class ResourceRow(Card):
         self.attach.setAccessibleName(tr("resource.attach_of", name=title))
         self.open = button(tr("resource.open"), self._open, role="quiet", icon="external")
         self.open.setAccessibleName(tr("resource.open_of", name=title))
-        self.watch = Switch(tr("resource.watch_of", name=title), spec.uri in watched)
+        self.watch = Switch(
+            tr("resource.watch_of", name=title),
+        )
         self.watch.clicked.connect(self._watch)
         self.mark = pill("")
         self.mark.hide()
@@ -84,6 +89,8 @@ class ResourceRow(Card):
         self.add(self._result)
         self._shown = ""
         """The address whose contents are shown."""
+        self.arguments.changed.connect(self._show_watch)
+        self.watching(watched)
 
     @property
     def uri(self) -> str | None:
@@ -91,16 +98,34 @@ class ResourceRow(Card):
         values = self.arguments.values()
         return None if values is None else expand(self.spec.uri, {k: str(v) for k, v in values.items()})
 
+    def watching(self, watched: Iterable[str]) -> None:
+        """Which addresses of the server are watched now."""
+        self._watched = frozenset(watched)
+        self._show_watch()
+
     def updated(self, uri: str) -> None:
         """The server says that a resource changed: mark it, and read it again if it is in view."""
-        if uri != self._shown and (self.spec.template or uri != self.spec.uri):
-            return
-        set_pill(self.mark, tr("resource.changed", time=time.strftime("%H:%M:%S")), "info")
-        self.mark.show()
+        if uri in (self._shown, self._filled):
+            self._show_mark()
         if uri == self._shown:
             self._fetch(uri)
 
     # ---- inside
+
+    @property
+    def _filled(self) -> str:
+        """The address as far as it is filled in."""
+        return expand(self.spec.uri, {k: str(v) for k, v in self.arguments.filled.items()})
+
+    def _show_watch(self) -> None:
+        self.watch.put(self._filled in self._watched)
+        self._show_mark()
+
+    def _show_mark(self) -> None:
+        moment = self._servers.touched.get((self.spec.server, self._filled))
+        if moment is not None:
+            set_pill(self.mark, tr("resource.changed", time=time.strftime("%H:%M:%S", time.localtime(moment))), "info")
+        self.mark.setVisible(moment is not None)
 
     def _pills(self) -> list[QWidget]:
         spec = self.spec
@@ -117,7 +142,7 @@ class ResourceRow(Card):
             self._fetch(uri)
 
     def _fetch(self, uri: str) -> None:
-        self.read.setEnabled(False)
+        self._disable(self.read)
         self._bridge.then(
             lambda host: host.servers.read_resource(self.spec.server, uri), lambda got: self._done(uri, got),
             self._fail, self,
@@ -126,10 +151,10 @@ class ResourceRow(Card):
     def _attach(self) -> None:
         if (uri := self.uri) is None:
             return
-        self.attach.setEnabled(False)
+        self._disable(self.attach)
 
         def done(outcome: ToolOutcome) -> None:
-            self.attach.setEnabled(True)
+            self._enable()
             self._servers.offer_resource(outcome.content, self.spec.title or self.spec.name)
 
         self._bridge.then(lambda host: host.servers.read_resource(self.spec.server, uri), done, self._fail, self)
@@ -139,11 +164,11 @@ class ResourceRow(Card):
             return
 
         def done(saved: SavedResource) -> None:
-            self.open.setEnabled(True)
+            self._enable()
             self._say(tr("resource.saved", path=str(saved.path), size=size(saved.size)), "muted")
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(saved.path)))
 
-        self.open.setEnabled(False)
+        self._disable(self.open)
         self._bridge.then(lambda host: host.servers.save_resource(self.spec.server, uri), done, self._fail, self)
 
     def _watch(self, on: bool) -> None:
@@ -183,9 +208,16 @@ class ResourceRow(Card):
         self._result.addWidget(line)
         self._result.addLayout(Flow(button(tr("resource.open"), lambda: QDesktopServices.openUrl(where))))
 
+    def _disable(self, one: QPushButton) -> None:
+        self._pressed = one if one.hasFocus() else None
+        one.setEnabled(False)  # Qt passes the focus on, which is given back.
+
     def _enable(self) -> None:
         for one in (self.read, self.attach, self.open):
             one.setEnabled(True)
+        if self._pressed is not None and self.isAncestorOf(self.window().focusWidget()):
+            self._pressed.setFocus()
+        self._pressed = None
 
     def _say(self, text: str, role: str) -> None:
         clear(self._result)
@@ -209,8 +241,14 @@ class ResourcesTab(ListTab):
         self._bridge.then(read, self._show, self._fail, self)
 
     def _show(self, got: tuple[tuple[ResourceSpec, ...], tuple[str, ...]]) -> None:
-        specs, watched = got
-        self.put([(f"{s.name} {s.title} {s.uri} {s.description}", lambda s=s: self._row(s, watched)) for s in specs])  # type: ignore[misc]
+        listed, watched = got
+        known = {s.uri for s in listed if not s.template}
+        # What is watched by a template's address, or no longer listed, has a row of its own.
+        specs = (*listed, *(ResourceSpec(self._name, uri, uri) for uri in watched if uri not in known))
+        self.put([(f"{s.name} {s.title} {s.uri} {s.description}", lambda s=s: self._row(s, watched), s) for s in specs])  # type: ignore[misc]
+        for part in self.rows:
+            if isinstance(part, ResourceRow):
+                part.watching(watched)
         if not specs:
             self._list.addWidget(Empty("document", tr("resource.none"), ""))
 
@@ -218,9 +256,9 @@ class ResourcesTab(ListTab):
         return ResourceRow(self._bridge, self._servers, spec, watched)
 
     def _lists_changed(self, name: str, lists: tuple[str, ...]) -> None:
-        super()._lists_changed(name, lists)
+        super()._lists_changed(name, (self.kind,) if WATCHED in lists else lists)
         if name == self._name:
-            for uri in (one.removeprefix(MARK) for one in lists if one.startswith(MARK)):
+            for uri in (one.removeprefix(UPDATED) for one in lists if one.startswith(UPDATED)):
                 for part in self.rows:
                     if isinstance(part, ResourceRow):
                         part.updated(uri)

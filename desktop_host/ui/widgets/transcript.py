@@ -243,7 +243,10 @@ class TranscriptView(QScrollArea):
 
     def _nothing_moves(self) -> bool:
         """Whether nothing in sight says that work goes on."""
-        last = self._model.now.entries[-1] if self._model.now.entries else None
+        entries = self._model.now.entries
+        if any(isinstance(e, ToolEntry) and e.started and e.outcome is None for e in entries[-WINDOW:]):
+            return False  # its card counts
+        last = entries[-1] if entries else None
         match last:
             case AssistantEntry():
                 return not last.streaming
