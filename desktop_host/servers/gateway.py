@@ -151,10 +151,9 @@ class Desk:
         """Give up what waits and watch nothing any more."""
         await asyncio.gather(self.news.close(), self.operations.close())
 
-    async def _watch(self, uri: str) -> AsyncGenerator[str, None]:
+    def _watch(self, uri: str) -> AsyncGenerator[str, None]:
         server, own = parted(uri)
-        async for _updated in self._calls.watch(self._caller, server, own):
-            yield uri
+        return self._calls.watch(self._caller, server, own)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,8 @@ from desktop_host.core.host_calls import GatewaySpec
 if TYPE_CHECKING:
     from desktop_host.servers.gateway import Desk
 
+SESSIONS = 100
+"""MCP sessions of older clients that one key may have at once; one that is idle for half an hour ends."""
 GRACE_S = 3
 """Seconds that running requests have when the gateway is stopped."""
 
@@ -86,7 +88,7 @@ class Door:
 @contextlib.asynccontextmanager
 async def _running(desk: Desk, guard: TransportSecuritySettings) -> AsyncIterator[ASGIApp]:
     """A desk's HTTP application; a task of its own enters and leaves what the SDK opens."""
-    app = desk.server.streamable_http_app(transport_security=guard)
+    app = desk.server.streamable_http_app(transport_security=guard, max_sessions=SESSIONS)
     ready, done = asyncio.Event(), asyncio.Event()
 
     async def own() -> None:
@@ -111,6 +113,8 @@ async def serve_http(desks: Mapping[str, Desk], spec: GatewaySpec) -> None:
     """
     import uvicorn
 
+    from desktop_host.servers.gateway_line import Line
+
     assert spec.address is not None
     host, port = spec.address
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -126,7 +130,10 @@ async def serve_http(desks: Mapping[str, Desk], spec: GatewaySpec) -> None:
         async with contextlib.AsyncExitStack() as stack:
             apps = {name: await stack.enter_async_context(_running(desk, guard)) for name, desk in desks.items()}
             door = Door({key.caller.name: key.sha256 for key in spec.keys}, apps, guard)
-            config: Any = uvicorn.Config(door, log_config=None, lifespan="off", timeout_graceful_shutdown=GRACE_S)
+            config: Any = uvicorn.Config(
+                door, log_config=None, lifespan="off", http=Line, ws="none", access_log=False, server_header=False,
+                timeout_graceful_shutdown=GRACE_S,
+            )  # fmt: skip
             server = uvicorn.Server(config)
             server.capture_signals = contextlib.nullcontext  # type: ignore[assignment]  # Signals are the face's.
             spec.ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp")

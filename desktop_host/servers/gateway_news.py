@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -22,12 +22,20 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
-from mcp_types import EmptyResult, SubscribeRequestParams, SubscriptionsListenRequestParams, UnsubscribeRequestParams
+from mcp_types import (
+    INVALID_PARAMS,
+    EmptyResult,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    UnsubscribeRequestParams,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from desktop_host.core.errors import HostError
 
 CONNECTIONS = 1_000
+WATCHED = 1_000
+"""Resources that one caller's clients may watch at once."""
 SEND_S = 5.0
 """A client that takes nothing for so long is told nothing any more."""
 _LISTS: dict[str, Callable[[], Any]] = {
@@ -35,8 +43,8 @@ _LISTS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 _log = logging.getLogger(__name__)
 
-Watch = Callable[[str], AsyncIterator[str]]
-"""Yields at each update of the resource behind one of the gateway's addresses."""
+Watch = Callable[[str], AsyncGenerator[str, None]]
+"""Yields at each update of the resource behind one of the gateway's addresses; raises at once for one that is none."""
 
 
 class GatewayNews:
@@ -72,12 +80,13 @@ class GatewayNews:
         """These lists are others now."""
         for name in lists:
             await self._bus.publish(_LISTS[name]())
-            for connection, session in list(self._sessions.items()):
-                send = {
+            await asyncio.gather(*(
+                self._send(connection, {
                     "tools": session.send_tool_list_changed, "resources": session.send_resource_list_changed,
                     "prompts": session.send_prompt_list_changed,
-                }[name]  # fmt: skip
-                await self._send(connection, send)
+                }[name])
+                for connection, session in self._sessions.items()
+            ))  # fmt: skip
 
     # ---- inside
     async def _meet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -88,9 +97,10 @@ class GatewayNews:
         return await call_next(ctx)
 
     async def _on_listen(self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams) -> Any:
-        uris = tuple(params.notifications.resource_subscriptions or ())
-        for uri in uris:
-            self._begin(uri)
+        # What cannot be watched is left out of what is granted.
+        uris = tuple(u for u in params.notifications.resource_subscriptions or () if self._begin(u) is None)
+        granted = params.notifications.model_copy(update={"resource_subscriptions": list(uris) or None})
+        params = params.model_copy(update={"notifications": granted})
         try:
             return await self._listen(ctx, params)
         finally:
@@ -98,10 +108,10 @@ class GatewayNews:
                 self._end(uri)
 
     async def _on_subscribe(self, ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
-        listening = self._subscribed.setdefault(params.uri, set())
-        if connection_of(ctx) not in listening:
-            listening.add(connection_of(ctx))
-            self._begin(params.uri)
+        if connection_of(ctx) not in self._subscribed.get(params.uri, ()):
+            if (problem := self._begin(params.uri)) is not None:
+                raise MCPError(code=INVALID_PARAMS, message=problem)
+            self._subscribed.setdefault(params.uri, set()).add(connection_of(ctx))
         return EmptyResult()
 
     async def _on_unsubscribe(
@@ -114,6 +124,8 @@ class GatewayNews:
         listening = self._subscribed.get(uri, set())
         if connection in listening:
             listening.discard(connection)
+            if not listening:
+                del self._subscribed[uri]
             self._end(uri)
 
     def _forget(self, connection: str) -> None:
@@ -121,9 +133,18 @@ class GatewayNews:
         for uri in list(self._subscribed):
             self._leave(uri, connection)
 
-    def _begin(self, uri: str) -> None:
+    def _begin(self, uri: str) -> str | None:
+        """Watch a resource for one more listener; returns why it cannot be."""
         task, count = self._watching.get(uri, (None, 0))
-        self._watching[uri] = (task or asyncio.create_task(self._follow(uri)), count + 1)
+        if task is None:
+            if len(self._watching) >= WATCHED:
+                return f"more than {WATCHED} resources are being watched"
+            try:
+                task = asyncio.create_task(self._follow(uri, self._watch(uri)))
+            except HostError as fault:
+                return fault.message
+        self._watching[uri] = (task, count + 1)
+        return None
 
     def _end(self, uri: str) -> None:
         task, count = self._watching.pop(uri)
@@ -132,9 +153,9 @@ class GatewayNews:
         else:
             task.cancel()
 
-    async def _follow(self, uri: str) -> None:
+    async def _follow(self, uri: str, updating: AsyncGenerator[str, None]) -> None:
         try:
-            async with contextlib.aclosing(self._watch(uri)) as updates:  # type: ignore[type-var]
+            async with contextlib.aclosing(updating) as updates:
                 async for _updated in updates:
                     await self._bus.publish(ResourceUpdated(uri=uri))
                     for connection in list(self._subscribed.get(uri, ())):

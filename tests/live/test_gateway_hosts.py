@@ -115,12 +115,19 @@ async def test_changed_tools_and_resources_are_passed_on(mode: str, home: Path) 
 
     stats = "gateway://notes/knowledge://stats"
     async with over_stdio(home, mode, message_handler=message) as client:
+        hidden = ["gateway://nobody/knowledge://stats", "knowledge://stats"]
         if mode == "legacy":
+            from mcp import MCPError
+
             with pytest.warns(UserWarning, match="listen"):
                 await client.subscribe_resource(stats)
+            for uri in hidden:
+                with pytest.raises(MCPError), pytest.warns(UserWarning, match="listen"):
+                    await client.subscribe_resource(uri)
             await _changes(home, client, told, stats)
         else:
-            async with client.listen(tools_list_changed=True, resource_subscriptions=[stats]):
+            async with client.listen(tools_list_changed=True, resource_subscriptions=[stats, *hidden]) as stream:
+                assert list(stream.honored.resource_subscriptions) == [stats]
                 await _changes(home, client, told, stats)
 
 

@@ -156,6 +156,7 @@ async def serve_stdio(rooms: Rooms) -> None:
 async def serve_http(rooms: Rooms, host: str, port: int) -> None:
     """Serve Streamable HTTP at `http://host:port/mcp`; port 0 takes a free one. The address is told on stderr."""
     import uvicorn
+    from knowledge_line import Line
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -176,5 +177,7 @@ async def serve_http(rooms: Rooms, host: str, port: int) -> None:
         shown = f"[{host}]" if ":" in host else host
         async with rooms.running():
             print(f"knowledge: serving http://{shown}:{listener.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
-            config: Any = uvicorn.Config(door, log_level="warning", lifespan="off", timeout_graceful_shutdown=3)
+            config: Any = uvicorn.Config(
+                door, log_level="warning", lifespan="off", timeout_graceful_shutdown=3, http=Line, ws="none"
+            )
             await uvicorn.Server(config).serve(sockets=[listener])
