@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from desktop_host.app.clock import SystemClock
@@ -143,6 +144,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             parts = Parts(
                 storage.history, storage.ledger, models, tools, settings, inbox, gate, bus, clock, spending,
                 skills.source, tools, bundles, askers, storage.where(),
+                partial(storage.upload, profile.uuid) if storage.upload else None,
             )  # fmt: skip
             sessions = Sessions(parts)
             health = Health(

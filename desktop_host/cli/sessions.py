@@ -12,6 +12,7 @@ from desktop_host.cli.output import Output
 from desktop_host.cli.render import TextView, clipped, heading
 from desktop_host.core import events as ev
 from desktop_host.core.codec import event_to_json
+from desktop_host.core.errors import UserFault
 from desktop_host.core.sessions import SessionRow
 from desktop_host.i18n import error_text, tr, trn
 
@@ -126,6 +127,16 @@ async def _compact(run: Run) -> int:
     return 0
 
 
+async def _upload(run: Run) -> int:
+    """Copy the chats of the profile's own file into the shared database."""
+    if run.host.upload is None:
+        raise UserFault("usage", "storage.url names no shared database", reason="nothing_shared")
+    done = await run.host.upload()
+    place = run.host.record["place"]
+    run.out.item({**done, "place": place}, tr("cli.sessions.uploaded", place=place, **done))
+    return 1 if done["failed"] else 0
+
+
 VERBS: dict[tuple[str, str | None], Verb] = {
     ("sessions", "list"): _list,
     ("sessions", "show"): _show,
@@ -134,6 +145,7 @@ VERBS: dict[tuple[str, str | None], Verb] = {
     ("sessions", "import"): _import,
     ("sessions", "resume"): resume,
     ("sessions", "compact"): _compact,
+    ("sessions", "upload"): _upload,
     ("sessions", "rename"): _rename,
     ("sessions", "delete"): _delete,
 }

@@ -44,6 +44,7 @@ def _compact(p: ArgumentParser) -> None:
 MONEY: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("usage",): _usage,
     ("sessions", "compact"): _compact,
+    ("sessions", "upload"): lambda _p: None,
     ("route", "list"): _nothing,
     ("route", "explain"): _explain,
     ("route", "set"): _set,

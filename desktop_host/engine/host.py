@@ -73,7 +73,7 @@ class Host(Retelling, ToolSide):
     ) -> None:
         self.profile = profile
         self.folder = folder
-        self.record = parts.record
+        self.record, self.upload = parts.record, parts.upload
         self.servers = servers
         self.models: ModelAdmin = parts.models
         self.settings: SettingsStore = parts.settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from desktop_host.core.admin import ModelAdmin, SettingsStore
@@ -36,3 +37,5 @@ class Parts:
     askers: Askers = field(default_factory=Askers)
     record: FrozenDict = field(default_factory=FrozenDict)
     """Where conversations are kept: `{store: sqlite | postgresql, place, detail}`."""
+    upload: Callable[[], Awaitable[FrozenDict]] | None = None
+    """Copies the profile's own file into the shared database: `{copied, present, busy, failed}`; None: nothing is."""

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,8 @@ class Storage:
     """The profile's own file; the same, where nothing is shared."""
     purses: SqlPurses
     answers: SqlAnswers
+    upload: Callable[[str], Awaitable[FrozenDict]] | None = None
+    """Copies what the own file holds into the shared database (`Upload.run`); None where nothing is shared."""
 
     async def problem(self) -> str | None:
         """What is wrong with it; None where nothing is.
@@ -79,25 +81,29 @@ async def open_storage(
         await own.open()
         opened.push_async_callback(own.close)
         database: Database = own
-        blobs: Blobs = BlobFiles(folder / "blobs")
+        files = BlobFiles(folder / "blobs")
+        blobs: Blobs = files
         search: Search = TrigramSearch()
+        upload = None
         if shared is not None:
             from desktop_host.storage.blob_rows import BlobRows
             from desktop_host.storage.gram_search import GramSearch
             from desktop_host.storage.postgres import PostgresDatabase
+            from desktop_host.storage.upload import Upload
 
             server = PostgresDatabase(shared)
             await server.open()
             opened.push_async_callback(server.close)
             database, blobs, search = server, BlobRows(), GramSearch()
+            upload = Upload(own.path, own, server, files, blobs, search).run
         leases = Leases()
         history = JournalHistory(database, blobs, search, leases, now)
         await history.sweep()
         beating = asyncio.create_task(_beat(database, leases), name="lease heartbeat")
         try:
             yield Storage(
-                history, SqlLedger(database, own), database, own, SqlPurses(database), SqlAnswers(database)
-            )  # fmt: skip
+                history, SqlLedger(database, own), database, own, SqlPurses(database), SqlAnswers(database), upload
+            )
         finally:
             beating.cancel()
             with contextlib.suppress(asyncio.CancelledError):

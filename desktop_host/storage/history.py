@@ -164,11 +164,17 @@ class JournalHistory:
     # ---- drafts and state
     async def save_draft(self, session: str, turn: int, text: str, thinking: str) -> None:
         values = (turn, _storable(text), _storable(thinking))
-        query = (
-            "INSERT INTO drafts (turn, text, thinking, owner) VALUES (?, ?, ?, ?) ON CONFLICT (owner) DO UPDATE"
-            " SET turn = excluded.turn, text = excluded.text, thinking = excluded.thinking"
-        )
-        await self._change(session, query, *values)
+
+        def save(db: Sql) -> None:
+            owner = owner_of(db, session)
+            self._leases.guard(db, owner, session)
+            db.execute(
+                "INSERT INTO drafts (turn, text, thinking, owner) VALUES (?, ?, ?, ?) ON CONFLICT (owner) DO UPDATE"
+                " SET turn = excluded.turn, text = excluded.text, thinking = excluded.thinking",
+                (*values, owner),
+            )
+
+        await self._database.write(save)
 
     async def draft(self, session: str) -> tuple[int, str, str] | None:
         query = "SELECT turn, text, thinking FROM drafts WHERE owner = ?"

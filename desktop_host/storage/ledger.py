@@ -18,14 +18,15 @@ _TOKENS = ("requests", "input", "output", "cache_read", "cache_write", "reasonin
 _COUNTED = (*_TOKENS, "cost_usd", "unpriced")
 _SAMPLING = ("sampling_requests", "sampling_tokens", "sampling_cost_usd")
 _ADD = (
-    " DO UPDATE SET requests = u.requests + 1, input = u.input + excluded.input,"
+    " DO UPDATE SET requests = u.requests + excluded.requests, input = u.input + excluded.input,"
     " output = u.output + excluded.output, cache_read = u.cache_read + excluded.cache_read,"
     " cache_write = u.cache_write + excluded.cache_write, reasoning = u.reasoning + excluded.reasoning,"
     " unpriced = u.unpriced + excluded.unpriced, cost_usd = CASE WHEN excluded.cost_usd IS NULL THEN u.cost_usd"
     " ELSE coalesce(u.cost_usd, 0) + excluded.cost_usd END"
 )
 _BY_USE = "ON CONFLICT (day, session, model, purpose)"
-_BY_PART = "ON CONFLICT (kind, name, day)"
+ADD_PARTS = f"ON CONFLICT (kind, name, day){_ADD}"
+"""How a row of `usage_parts AS u` is added to the one of its key."""
 _FAILED = (Outcome.ERROR, Outcome.TIMED_OUT, Outcome.UNKNOWN)
 
 
@@ -46,9 +47,7 @@ def record(db: Sql, owner: int, stamped: Stamped) -> None:
             named = [("server", event.server)] if event.server else []
             for kind, name in (*named, *(("skill", skill) for skill in event.skills)):
                 parts = (kind, name, day, *values)
-                db.execute(
-                    f"INSERT INTO usage_parts AS u VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {_BY_PART}{_ADD}", parts
-                )
+                db.execute(f"INSERT INTO usage_parts AS u VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {ADD_PARTS}", parts)
         case ToolRequested():
             db.execute(
                 "INSERT INTO open_calls (owner, call_id, server) VALUES (?, ?, ?)"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from desktop_host.core.errors import KnownFault
 from desktop_host.core.values import FrozenDict
-from desktop_host.storage.postgres_faults import AGAIN, fault_of, is_lost, unavailable
+from desktop_host.storage.postgres_faults import AGAIN, EXTRA, fault_of, is_final, is_lost, unavailable
 from desktop_host.storage.postgres_schema import SCHEMA, migrate
 from desktop_host.storage.sql import Rows, Sql, T
 
@@ -136,7 +136,7 @@ class PostgresDatabase:
         try:
             import psycopg
         except ImportError as error:
-            raise unavailable("no_driver", str(error), "") from error
+            raise unavailable("no_driver", str(error), "", extra=EXTRA) from error
         try:
             connection = self._connected()
             facts = connection.info
@@ -189,7 +189,7 @@ class PostgresDatabase:
                 result = self._once(work, writing, until)
             except psycopg.Error as error:
                 again = error.sqlstate in AGAIN
-                if not again and not is_lost(error):
+                if not again and (not is_lost(error) or is_final(error)):
                     raise self._fault(error) from error
                 if time.monotonic() >= until:
                     self._up = again

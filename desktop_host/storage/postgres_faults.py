@@ -10,16 +10,18 @@ from desktop_host.core.errors import HostError, KnownFault
 if TYPE_CHECKING:
     import psycopg
 
+EXTRA = "desktop-host[postgres]"
+"""What brings the driver along."""
 AGAIN = frozenset({"40001", "40P01"})
 """Another transaction was in the way: the same work may be run again."""
 _LOST = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
 """The server ends this connection, or is starting: one may come back later."""
 _TOLD: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("password", ("password authentication failed", "no password supplied", "authentication failed")),
-    ("no_database", ("database \"",)),
+    ("not_admitted", ("pg_hba.conf",)),
+    ("password", ("authentication failed", "no password supplied", "role \"")),
+    ("no_database", ("\" does not exist",)),
     ("too_many", ("too many clients", "too many connections", "remaining connection slots")),
     ("tls", ("ssl", "certificate", "tls")),
-    ("not_admitted", ("pg_hba.conf",)),
     ("host", (
         "could not translate", "name or service not known", "resolve host", "connection refused", "timeout",
         "timed out", "no route", "unreachable", "no such file",
@@ -71,8 +73,15 @@ def fault_of(
         return unavailable(_STATES[state], told, place)
     if is_lost(error):
         reason = _reason(told)
-        return unavailable("lost" if lost and reason in ("host", "refused") else reason, told, place)
+        # A connection that stood and broke (it has no `pgconn` here) is no trouble with TLS.
+        broke = reason in ("host", "refused") or (reason == "tls" and error.pgconn is None)
+        return unavailable("lost" if lost and broke else reason, told, place)
     return None
+
+
+def is_final(error: psycopg.Error) -> bool:
+    """Whether the server refuses us for a reason that waiting does not mend."""
+    return error.pgconn is not None and _reason(str(error)) in ("not_admitted", "password", "no_database", "tls")
 
 
 def _reason(told: str) -> str:

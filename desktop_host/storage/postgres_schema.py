@@ -228,8 +228,9 @@ def migrate(
 
 
 def _found(db: psycopg.Connection[Any]) -> int:
-    row = db.execute("SELECT to_regclass(%s) IS NOT NULL", (f"{SCHEMA}.form",)).fetchone()
-    if row is None or not row[0]:
+    # Not `to_regclass`: it may answer from what this connection remembers, and another host just made the table.
+    there = db.execute("SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'form'", (SCHEMA,))
+    if there.fetchone() is None:
         return 0
     number = db.execute(f"SELECT max(number) FROM {SCHEMA}.form").fetchone()
     return int(number[0]) if number and number[0] is not None else 0

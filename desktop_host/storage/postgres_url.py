@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable
 
 from desktop_host.core.errors import UserFault
-from desktop_host.storage.postgres_faults import unavailable
+from desktop_host.storage.postgres_faults import EXTRA, unavailable
 
 _PLACEHOLDER = re.compile(r"\$\{[^{}]*\}")
 
@@ -31,7 +31,7 @@ async def params_of(url: str, fill: Fill) -> dict[str, str]:
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
-        raise unavailable("no_driver", str(error), "") from error
+        raise unavailable("no_driver", str(error), "", extra=EXTRA) from error
     if _PLACEHOLDER.fullmatch(url):
         url = await fill(url)
     filled: dict[str, str] = {}
