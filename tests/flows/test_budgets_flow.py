@@ -189,8 +189,10 @@ async def test_a_servers_own_cap_binds_although_the_estimate_was_too_low(rig):
     assert len(r.model.requests) == 1
 
 
-async def test_sixteen_chats_at_once_never_overspend_a_day_on_sqlite(rig, tmp_path):
-    async with open_storage(tmp_path) as storage:
+@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+async def test_sixteen_chats_at_once_never_overspend_a_day(rig, tmp_path, request, store):
+    shared = request.getfixturevalue("postgres").params() if store == "postgresql" else None
+    async with open_storage(tmp_path, shared=shared) as storage:
         r = budgeted(rig, [[str(n)] for n in range(40)], cost=0.03, day_usd=1.0)
         object.__setattr__(r.host._parts.spending, "_purses", storage.purses)
 

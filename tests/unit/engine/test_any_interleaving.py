@@ -85,8 +85,17 @@ class Life:
         self.seen: list[Stamped] = []
         self.base = Transcript()
 
+    async def open(self) -> Rig:
+        """Another process."""
+        return Rig([], world=self.world, permission="allow")
+
+    def die(self) -> None:
+        """From now on this process writes nothing, and its leases fall."""
+        self.rig.history.fault = KnownFault("database_error", "killed")
+        self.rig.history.die()
+
     async def start(self) -> None:
-        self.rig = Rig([], world=self.world, permission="allow")
+        self.rig = await self.open()
         self.rig.bus.seq = 0
         self.model = Answering(self.requests)
         self.rig.models.models["list"] = self.model
@@ -148,8 +157,7 @@ class Life:
         self.acknowledged += [
             s.event.text for s in await self.rig.history.read(self.session) if isinstance(s.event, UserSaid)
         ]
-        self.rig.history.fault = KnownFault("database_error", "killed")
-        self.rig.history.die()
+        self.die()
         with contextlib.suppress(HostError):
             await self.rig.close()
         await self.start()
@@ -213,28 +221,29 @@ def settled_before(events: tuple[Stamped, ...], seq: int) -> list[str]:
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=25))
 def test_any_interleaving_leaves_a_valid_history_and_one_view_of_it(steps: list[str]) -> None:
-    async def live() -> None:
-        life = Life()
-        await life.start()
-        try:
-            for step in steps:
-                await life.do(step)
-            events = await life.end()
-            check(life, events)
-            shown = life.base
-            for _ in range(50):
-                await asyncio.sleep(0)
-            for stamped in life.rig.events:
-                if stamped.session == life.session:
-                    shown = fold(shown, stamped)
-            assert plain(shown) == plain(transcript_of(life.session, "", events))
-            before = life.rig.sessions.find(life.session)
-            told = before.context.conversation.messages() if before else None
-            await life.rig.sessions.release(life.session)
-            again = (await life.rig.sessions.actor(life.session)).context.conversation
-            assert told is None or again.messages() == told
-            assert repair(again.messages()) == again.messages() and not again.unsettled
-        finally:
-            await life.rig.close()
+    asyncio.run(live(Life(), steps))
 
-    asyncio.run(live())
+
+async def live(life: Life, steps: list[str]) -> None:
+    """Take the steps, and look at what is left."""
+    await life.start()
+    try:
+        for step in steps:
+            await life.do(step)
+        events = await life.end()
+        check(life, events)
+        shown = life.base
+        for _ in range(50):
+            await asyncio.sleep(0)
+        for stamped in life.rig.events:
+            if stamped.session == life.session:
+                shown = fold(shown, stamped)
+        assert plain(shown) == plain(transcript_of(life.session, "", events))
+        before = life.rig.sessions.find(life.session)
+        told = before.context.conversation.messages() if before else None
+        await life.rig.sessions.release(life.session)
+        again = (await life.rig.sessions.actor(life.session)).context.conversation
+        assert told is None or again.messages() == told
+        assert repair(again.messages()) == again.messages() and not again.unsettled
+    finally:
+        await life.rig.close()

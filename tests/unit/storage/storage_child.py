@@ -1,13 +1,19 @@
-"""A process that works on a database until somebody stops it: `storage_child.py VERB FOLDER [NUMBER]`."""
+"""A process that works on a database until somebody stops it: `storage_child.py VERB FOLDER [NUMBER]`.
+
+The environment variable `SHARED` holds the parameters of a PostgreSQL database as JSON.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import json
+import os
 import resource
 import sys
 from pathlib import Path
 
+from desktop_host.core.budgets import Purse
 from desktop_host.core.errors import HostError
 from desktop_host.core.events import Stamped, TurnStarted, UserSaid
 from desktop_host.core.sessions import SessionOptions
@@ -78,10 +84,47 @@ async def crowd(storage: Storage, number: int) -> None:
         await storage.history.delete(f"{name}-{extra}")
 
 
+async def spend(storage: Storage, number: int) -> None:
+    """Eight sessions at once that share one budget with others; tells what they spent and what they were refused."""
+    day = Purse("day", "d", usd=1.0)
+    spent, refused = 0.0, 0
+    say("ready")
+    await asyncio.to_thread(sys.stdin.readline)
+
+    async def session(name: str) -> None:
+        nonlocal spent, refused
+        own = Purse("session", name)
+        for turn in range(12):
+            try:
+                held = await storage.purses.reserve((day, own), 0.03, 0.01)
+            except HostError as error:
+                if error.code != "budget_spent":
+                    raise
+                refused += 1
+                continue
+            cost = held.usd if turn % 3 else held.usd / 2
+            spent += cost
+            await storage.purses.settle(held, (day, own), cost, 1)
+
+    await asyncio.gather(*(session(f"{number}-{n}") for n in range(8)))
+    say(json.dumps([spent, refused]))
+
+
+async def reserve(storage: Storage, _number: int) -> None:
+    """Set money aside and wait."""
+    await storage.purses.reserve((Purse("day", "d", usd=1.0),), 0.4, 0.1)
+    say("held")
+    await asyncio.to_thread(sys.stdin.read)
+
+
+VERBS = {"append": append, "hold": hold, "fill": fill, "crowd": crowd, "spend": spend, "reserve": reserve}
+
+
 async def main() -> None:
+    shared = json.loads(os.environ.get("SHARED", "null"))
     verb, folder, number = sys.argv[1], Path(sys.argv[2]), int((*sys.argv, "0")[3])
-    async with open_storage(folder) as storage:
-        await {"append": append, "hold": hold, "fill": fill, "crowd": crowd}[verb](storage, number)
+    async with open_storage(folder, shared=shared) as storage:
+        await VERBS[verb](storage, number)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -19,9 +20,9 @@ from desktop_host.storage.lease import place, started
 CHILD = Path(__file__).with_name("storage_child.py")
 
 
-def child(*words: object) -> subprocess.Popen[str]:
+def child(*words: object, shared: dict[str, str] | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(CHILD), *map(str, words)],
+        [sys.executable, str(CHILD), *map(str, words)], env=os.environ | {"SHARED": json.dumps(shared)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -35,16 +36,28 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate(timeout=30)
 
 
-@pytest.mark.parametrize("kill_after", [1, 2, 7, 25])
-async def test_a_kill_in_mid_append_loses_nothing_that_was_acknowledged(tmp_path: Path, kill_after: int) -> None:
+@pytest.fixture
+def shared(request: pytest.FixtureRequest) -> dict[str, str] | None:
+    """Where the record is, if not below the folder."""
+    return request.getfixturevalue("postgres").params() if request.param == "postgresql" else None
+
+
+both = pytest.mark.parametrize("shared", ["sqlite", "postgresql"], indirect=True)
+
+
+@both
+@pytest.mark.parametrize("kill_after", [1, 7, 25])
+async def test_a_kill_in_mid_append_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, kill_after: int, shared: dict[str, str] | None
+) -> None:
     """Hazard J101."""
-    process = child("append", tmp_path)
+    process = child("append", tmp_path, shared=shared)
     seen = [int(line(process)) for _ in range(kill_after)]
     process.send_signal(signal.SIGKILL)
     assert process.stdout
     seen += [int(rest) for rest in process.stdout.read().split("\n") if rest.strip()]
     end(process)
-    async with open_storage(tmp_path) as storage:
+    async with open_storage(tmp_path, shared=shared) as storage:
         assert await storage.problem() is None
         events = await storage.history.read("s")
         seqs = [s.seq for s in events]
@@ -58,11 +71,14 @@ async def test_a_kill_in_mid_append_loses_nothing_that_was_acknowledged(tmp_path
         await storage.history.lease("s")
 
 
-async def test_a_living_process_keeps_its_session_and_a_dead_one_loses_it(tmp_path: Path) -> None:
+@both
+async def test_a_living_process_keeps_its_session_and_a_dead_one_loses_it(
+    tmp_path: Path, shared: dict[str, str] | None
+) -> None:
     """Hazard J101, decision 19."""
-    async with open_storage(tmp_path) as storage:
+    async with open_storage(tmp_path, shared=shared) as storage:
         await storage.history.create("s", "", SessionOptions())
-        process = child("hold", tmp_path)
+        process = child("hold", tmp_path, shared=shared)
         assert line(process) == "held"
         with pytest.raises(UserFault) as caught:
             await storage.history.lease("s")
@@ -146,13 +162,16 @@ def test_a_full_disk_is_named_and_the_journal_stays_whole(small_disk: Path) -> N
     assert out.split()[2] == "disk_full", err
 
 
-async def test_several_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+@both
+async def test_several_processes_write_at_once_and_nothing_is_lost(
+    tmp_path: Path, shared: dict[str, str] | None
+) -> None:
     """Decision 19. All write the same big text, so the deletions of one must not take the files of another."""
-    crowd = [child("crowd", tmp_path, n) for n in range(3)]
+    crowd = [child("crowd", tmp_path, n, shared=shared) for n in range(3)]
     for process in crowd:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
-    async with open_storage(tmp_path) as storage:
+    async with open_storage(tmp_path, shared=shared) as storage:
         for n in range(3):
             assert len(await storage.history.read(f"s{n}")) == 100
         assert len(await storage.history.rows()) == 3
