@@ -20,6 +20,7 @@ from desktop_host.core.admin import ServerAdmin
 from desktop_host.core.errors import UserFault
 from desktop_host.core.events import Event
 from desktop_host.core.servers import SamplingPolicy, ServerConfig
+from desktop_host.core.settings import Settings
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine.builtin import BuiltinTools
 from desktop_host.engine.bus import Bus
@@ -127,6 +128,12 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 sign_in=lambda: settings.current().oauth.defaults(),
                 values=lambda: settings.current().servers,
             )
+
+            async def folders_changed(before: Settings, now: Settings) -> None:
+                if before.tools.roots != now.tools.roots:
+                    await servers.roots_changed(None)
+
+            settings.listen(folders_changed)
             skills = await opened.enter_async_context(
                 open_skills(
                     profile.path, settings, storage.history, clock, tell=tell, emit=emit,

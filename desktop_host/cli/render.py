@@ -55,6 +55,8 @@ class TextView:
         self._said = False
         self._names: dict[str, str] = {}
         self._open: set[str] = set()
+        self._answered: set[str] = set()
+        """Calls that the host answered itself."""
         self._side_by_side = False
         self._troubled: dict[str, str] = {}
         """What was last told of servers that do not work."""
@@ -79,12 +81,19 @@ class TextView:
                 self._open.add(e.call_id)
                 self._note(f"→ {self._names[e.call_id]} {clipped(canonical(e.arguments))}")
                 if e.verdict is Effect.DENY:
-                    self._note("  " + tr("cli.call.denied_by_rule"))
+                    why = f"cli.call.{e.reason}"
+                    ours = current().has(why)
+                    if ours:  # The host answered the model itself; no tool said anything.
+                        self._answered.add(e.call_id)
+                    self._note("  " + tr(why if ours else "cli.call.denied_by_rule"))
             case ev.ToolProgress() as e:
                 self._out.passing(f"  {self._names.get(e.call_id, '')} {progress_text(e.progress, e.total, e.message)}")
             case ev.ToolSettled() as e:
                 self._open.discard(e.call_id)
                 name = self._names.get(e.call_id, "") if self._side_by_side else ""
+                if e.call_id in self._answered:
+                    self._answered.discard(e.call_id)
+                    return self._note("  ✗ " + clipped("\n".join(block_text(b) for b in e.content)))
                 self._note("  " + settled_text(e.outcome, e.content, e.duration_ms, name))
             case ev.AskRaised(ask=ask) if not self._interactive and ask.kind != "tool":
                 self._note("? " + tr(f"cli.asked.{ask.kind}", server=ask.server))

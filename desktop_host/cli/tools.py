@@ -18,7 +18,7 @@ from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.messages import EmbeddedResource, Message, Outcome
 from desktop_host.core.servers import ServerState
 from desktop_host.core.tools import ToolSpec
-from desktop_host.core.values import thaw
+from desktop_host.core.values import FrozenDict, thaw
 from desktop_host.i18n import current, tr
 
 REFUSED = ("refuse", "policy")
@@ -88,6 +88,7 @@ async def _call(run: Run) -> int:
     async with _refusals(run) as refused:
         result = await run.host.servers.call_tool(ns.server, ns.tool, arguments, progress)
     run.out.passed()
+    _misfit(ns.server, ns.tool, result)
     _print(run, result)
     if refused:
         run.out.note(tr("remedy.decision_needed"))
@@ -115,6 +116,21 @@ async def _refusals(run: Run) -> AsyncIterator[list[str]]:
     finally:
         reader.close()
         await watching
+
+
+def _misfit(server: str, tool: str, result: ToolOutcome) -> None:
+    """Arguments that the host did not send are wrong use, not an answer of the tool's.
+
+    Raises:
+        UserFault: `usage`, with the field, what is wrong and the form that is wanted.
+    """
+    raw = result.raw
+    if isinstance(raw, FrozenDict) and raw.get("host_error") == "usage":
+        faults, form = str(raw.get("faults")), str(raw.get("form") or "{}")
+        raise UserFault(
+            "usage", f"--args does not fit {server}.{tool}: {faults}", reason="bad_arguments",
+            tool=f"{server}.{tool}", field=str(raw.get("field")), faults=faults, form=form,
+        )  # fmt: skip
 
 
 def _spec(run: Run, server: str, tool: str) -> ToolSpec:

@@ -116,6 +116,10 @@ class ServerReach(ServerAdmin, Protocol):
         """
         ...
 
+    async def roots_changed(self, session: str | None) -> None:
+        """Tell running servers that the folders of a session (None: of the profile) may be others now."""
+        ...
+
     async def save_resource(self, name: str, uri: str) -> SavedResource:
         """Read a resource into a file below the profile's `files` folder, for the platform to open.
 

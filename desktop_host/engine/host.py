@@ -98,11 +98,13 @@ class Host(Retelling, ToolSide):
         return await self._sessions.create(options, title)
 
     async def configure(self, session: str, options: SessionOptions) -> None:
-        """Change what a session runs with, from its next turn on."""
+        """Change what a session runs with, from its next turn on; its servers are told of other folders at once."""
         await self.history.set_options(session, self._sessions.kept(session, options))
         context = self._sessions.context(session)
         if context is not None:
-            context.options = options
+            other, context.options = context.options.roots != options.roots, options
+            if other:
+                await self.servers.roots_changed(session)
 
     async def transcript(self, session: str) -> Transcript:
         """The conversation as it stands, the reply that streams included.

@@ -45,6 +45,10 @@ class Prefix:
             raise PeerFault("bad_history", f"the kept start of the conversation is broken: {error}") from error
 
 
+SHOWN_NAMES = 20
+"""Names that a model is told of where none is like the one it called."""
+
+
 class ToolTable:
     """Wire names to tools, frozen for a conversation."""
 
@@ -56,11 +60,23 @@ class ToolTable:
         """The tool behind a name of the model's."""
         return self._by_wire.get(wire_name)
 
-    def unknown(self, wire_name: str) -> str:
-        """What to tell a model that called a tool which does not exist."""
-        close = difflib.get_close_matches(wire_name, self._by_wire, n=3, cutoff=0.5)
-        hint = f" Did you mean: {', '.join(close)}?" if close else ""
-        return f"There is no tool named {wire_name!r}.{hint}"
+    def unknown(self, wire_name: str, now: tuple[ToolSpec, ...] = ()) -> str:
+        """What to tell a model that called a tool which does not exist: names like it, else all it has.
+
+        `now`: the tools there are, also those that the model has to search for.
+        """
+        names = {**{t.wire_name: t for t in now if t.enabled}, **self._by_wire}
+        bare = {t.name.lower(): wire for wire, t in names.items()}
+        wanted = wire_name.rsplit(".", 1)[-1].rsplit("__", 1)[-1].lower()
+        close = difflib.get_close_matches(wire_name, names, n=3, cutoff=0.5)
+        close += [bare[name] for name in difflib.get_close_matches(wanted, bare, n=3, cutoff=0.6)]
+        if close:
+            hint = f"Did you mean: {', '.join(list(dict.fromkeys(close))[:3])}?"
+        elif self._by_wire:
+            hint = f"You have: {', '.join(sorted(self._by_wire)[:SHOWN_NAMES])}."
+        else:
+            hint = "You have no tools."
+        return f"There is no tool named {wire_name!r}; nothing was run. {hint}"
 
     def difference(self, now: tuple[ToolSpec, ...]) -> ToolsChanged | None:
         """What `now` has that the model was not told of, or None."""

@@ -228,7 +228,7 @@ class Toolkit:
         if spec is None:
             spec = next((t for t in now if t.wire_name == call.wire_name and t.enabled), None)
             if spec is None and not self._off(session, next((t for t in now if t.wire_name == call.wire_name), None)):
-                return Resolved(None, call, table.unknown(call.wire_name))
+                return Resolved(None, call, table.unknown(call.wire_name, now))
         if spec is not None and spec.full_name == f"{ALIAS}.{tool_search.CALL}" and call.problem is None:
             spec, arguments, why = tool_search.called(now, call.arguments)
             if spec is None:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ class SettingsFile:
         self.path = path
         self._state = state
         self._writing = asyncio.Lock()
+        self._listeners: list[Callable[[Settings, Settings], Awaitable[None]]] = []
 
     @classmethod
     async def open(cls, path: Path, *, upgrades: tuple[Step, ...] = UPGRADES) -> SettingsFile:
@@ -89,9 +90,17 @@ class SettingsFile:
 
     async def _update(self, values: dict[str, Any], tables: dict[str, tuple[Any, ...]]) -> Settings:
         async with self._writing:
+            before = self._state.settings
             with _io_faults(self.path):
                 self._state = await asyncio.to_thread(rewrite_settings, self.path, values, tables)
-            return self._state.settings
+            now = self._state.settings
+        for told in self._listeners:
+            await told(before, now)
+        return now
+
+    def listen(self, told: Callable[[Settings, Settings], Awaitable[None]]) -> None:
+        """Have `told(before, now)` awaited after each change that this process makes."""
+        self._listeners.append(told)
 
 
 def read_settings(path: Path, upgrades: tuple[Step, ...] = UPGRADES) -> Reading:

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from desktop_host.core.tools import ToolSpec
@@ -16,13 +17,27 @@ SHOWN_SCHEMA = 2_000
 """Characters of the right form that the answer quotes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """What is wrong with arguments."""
+
+    text: str
+    """For a model: what is wrong, and the form it should have."""
+    field: str = "$"
+    """Where the first fault is, as a path from `$`."""
+    faults: str = ""
+    """All faults, each with its place, by `; `."""
+    form: str = ""
+    """The JSON Schema, cut where it is long."""
+
+
 class ArgumentCheck:
     """Compiled validators, one per tool. JSON Schema 2020-12 unless `$schema` says otherwise; nothing is fetched."""
 
     def __init__(self) -> None:
         self._compiled: dict[str, tuple[FrozenDict, Any]] = {}
 
-    async def problem(self, spec: ToolSpec, arguments: FrozenDict) -> str | None:
+    async def problem(self, spec: ToolSpec, arguments: FrozenDict) -> Misfit | None:
         """What is wrong with the arguments and what they should be; None if they fit.
 
         A schema that is broken itself, or points at something outside it, cannot judge: the server will.
@@ -30,7 +45,8 @@ class ArgumentCheck:
         try:
             json.dumps(thaw(arguments), ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            return "The arguments hold half a character (a lone surrogate), which JSON cannot carry; nothing was sent."
+            half = "hold half a character (a lone surrogate), which JSON cannot carry"
+            return Misfit(f"The arguments {half}; nothing was sent.", faults=f"they {half}")
         validator = await self._validator(spec)
         if validator is None:
             return None
@@ -42,13 +58,16 @@ class ArgumentCheck:
             return None
         if not errors:
             return None
-        told = "\n".join(f"- {_place(e)}: {_clip(e.message, 300)}" for e in errors[:SHOWN_ERRORS])
-        more = f"\n- and {len(errors) - SHOWN_ERRORS} more" if len(errors) > SHOWN_ERRORS else ""
+        told = [f"{_place(e)}: {_clip(e.message, 300)}" for e in errors[:SHOWN_ERRORS]]
+        if len(errors) > SHOWN_ERRORS:
+            told.append(f"and {len(errors) - SHOWN_ERRORS} more")
         form = _clip(json.dumps(spec.input_schema, ensure_ascii=False), SHOWN_SCHEMA)
-        return (
-            f"The arguments do not fit the schema of {spec.name!r}; nothing was sent to the server.\n{told}{more}\n"
+        listed = "\n".join(f"- {one}" for one in told)
+        text = (
+            f"The arguments do not fit the schema of {spec.name!r}; nothing was sent to the server.\n{listed}\n"
             f"The arguments must match this JSON Schema: {form}"
         )
+        return Misfit(text, _place(errors[0]), "; ".join(told), form)
 
     async def _validator(self, spec: ToolSpec) -> Any:
         known = self._compiled.get(spec.full_name)

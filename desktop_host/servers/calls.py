@@ -38,9 +38,11 @@ class ServerGone(Exception):
     """The server ended, or could not be reached, while the call was open."""
 
 
-def failed(code: str, text: str, *, outcome: Outcome = Outcome.ERROR, duration_ms: float = 0.0) -> ToolOutcome:
-    """An outcome that the host makes; `raw` tells the code."""
-    return ToolOutcome(outcome, (Text(text),), None, duration_ms, FrozenDict({"host_error": code}))
+def failed(
+    code: str, text: str, *, outcome: Outcome = Outcome.ERROR, duration_ms: float = 0.0, **facts: str
+) -> ToolOutcome:
+    """An outcome that the host makes; `raw` tells the code and what else is known."""
+    return ToolOutcome(outcome, (Text(text),), None, duration_ms, FrozenDict({"host_error": code, **facts}))
 
 
 def running(name: str, arguments: FrozenDict = EMPTY, kind: str = "tool") -> RunningCall:

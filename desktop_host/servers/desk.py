@@ -78,7 +78,9 @@ class Desk:
             return self.gone(f"{config.name}.{tool}", why)
         arguments = without_nulls(spec, arguments)
         if (problem := await self._check.problem(spec, arguments)) is not None:
-            made: ToolOutcome = calls.failed("usage", problem)
+            made: ToolOutcome = calls.failed(
+                "usage", problem.text, field=problem.field, faults=problem.faults, form=problem.form
+            )
             return made
 
         async def run(connection: Connection) -> ToolOutcome:

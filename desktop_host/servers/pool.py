@@ -119,6 +119,10 @@ class Pool:
         """All keepers of a server."""
         return tuple(k for (server, _), k in self._keepers.items() if server == name)
 
+    def shared(self) -> tuple[Keeper, ...]:
+        """The keepers that sessions share."""
+        return tuple(k for (_, owner), k in self._keepers.items() if owner is None)
+
     def of_session(self, session: str) -> tuple[Keeper, ...]:
         """The keepers that belong to one session alone."""
         return tuple(k for (_, owner), k in self._keepers.items() if owner == session)

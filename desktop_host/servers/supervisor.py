@@ -31,6 +31,7 @@ from desktop_host.servers.book import Book, check
 from desktop_host.servers.by_hand import ByHand
 from desktop_host.servers.clashes import settled
 from desktop_host.servers.desk import Desk
+from desktop_host.servers.folders import Folders
 from desktop_host.servers.keeper import GIVEN_UP
 from desktop_host.servers.mending import mended
 from desktop_host.servers.patience import Patience
@@ -75,8 +76,7 @@ class Servers(ByHand, Signing):
         self.skills = ServedSkills(self._book, self._pool, self._desk)
         """The skills that servers serve."""
         self._reviewer, self._patience = reviewer, Patience()
-        self._roots: dict[str | None, tuple[str, ...]] = {}
-        """Folders by session; by None those of the profile, for the connections that sessions share."""
+        self._folders = Folders(self._pool, reviewer)
         self._live = False
         """Whether enabled servers were asked to run: then an added one starts as well."""
         self._starts: set[asyncio.Task[None]] = set()
@@ -91,7 +91,7 @@ class Servers(ByHand, Signing):
         """
         await self._book.load()
         await self._pool.open()
-        self._roots[None] = self._reviewer.roots(None)
+        self._folders.begin()
 
     async def close(self) -> None:
         """Stop all servers, in parallel (about 5 s at most)."""
@@ -227,17 +227,13 @@ class Servers(ByHand, Signing):
 
     # ---- for sessions
     async def prepare(self, session: str, aliases: tuple[str, ...] | None, roots: tuple[str, ...]) -> None:
-        before, self._roots[session] = self._roots.get(session, ()), roots
-        self._pool.set_apart(session, bool(roots))
+        self._folders.use(session, roots)
         keepers = [self._pool.keeper(c, session) for c in self._wanted(aliases) if c.name not in self._held]
-        running = [k.connection for k in keepers if k.connection is not None]
+        await self._folders.tell(None)  # Those that run; what starts now asks by itself.
         await self._patience.settle(keepers)
-        changed = running if before != roots else []
-        shared, self._roots[None] = self._roots.get(None, ()), self._reviewer.roots(None)
-        if shared != self._roots[None]:
-            every = (k for c in self._book.all() for k in self._pool.of_server(c.name) if k.session is None)
-            changed += [k.connection for k in every if k.connection is not None and k.connection not in changed]
-        await asyncio.gather(*(c.roots_changed() for c in changed))
+
+    async def roots_changed(self, session: str | None) -> None:
+        await self._folders.tell(session)
 
     def session_tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
         """The tools that a session's servers now offer, sorted by alias and name."""
@@ -266,8 +262,7 @@ class Servers(ByHand, Signing):
         return await self._desk.call(config, spec.name, arguments, session=session, call_id=call_id, progress=progress)
 
     async def release(self, session: str) -> None:
-        self._roots.pop(session, None)
-        self._pool.set_apart(session, False)
+        self._folders.forget(session)
         await self._pool.drop(self._pool.of_session(session))
 
     # ---- inside

@@ -151,7 +151,9 @@ def test_a_script_goes_on_from_run_to_run_and_ends(program):
     ],
 )
 def test_failures_exit_by_their_code(program, reply, words, code, error):
-    got, events = program.json("chat", "a", "--model", program.script(reply), "--no-servers", *words)
+    got, events = program.json(
+        "chat", "a", "--model", program.script(reply, [{"text": "sorry: ${last_result}"}]), "--no-servers", *words
+    )
     assert (got, events[-1]["type"], events[-1]["code"]) == (code, "error", error)
     assert events[-1].keys() == {"type", "code", "message", "remedy", "params"}
     ended = by_type(events)["turn_ended"]
@@ -386,6 +388,27 @@ def test_mistakes_are_one_object_that_names_a_remedy(stocked, argv, code, error)
     assert (objects[0]["type"], objects[0]["code"]) == ("error", error)
     assert objects[0]["remedy"]
     assert objects[0]["message"]
+
+
+def test_arguments_that_do_not_fit_are_wrong_use_on_standard_error_and_are_not_sent(stocked):
+    wrong = ("tools", "call", "small", "echo", "--args", '{"text": 5}')
+    code, out, err = stocked(*wrong)
+    assert (code, out) == (2, "")
+    for part in ("small.echo", "$.text", "not of type 'string'", "Nothing was sent", '"type": "string"'):
+        assert part in err, part
+    code, (told,) = stocked.json(*wrong)
+    assert (code, told["type"], told["code"]) == (2, "error", "usage")
+    assert told["params"]["field"] == "$.text" and told["params"]["tool"] == "small.echo"
+    assert json.loads(told["params"]["form"])["required"] == ["text"]
+
+
+def test_a_tool_that_a_model_made_up_is_told_as_such_and_not_as_denied(program):
+    reply = [{"call": {"tool": "small.ecko", "arguments": {}}}]
+    script = program.script(reply, [{"text": "sorry: ${last_result}"}])
+    code, out, err = program("chat", "--model", script, "--no-skills", "hi")
+    assert code == 0, err
+    assert "there is no such tool" in err and "denied" not in err and "reports an error" not in err
+    assert "no tool named" in out
 
 
 def test_resources_are_listed_read_and_watched(stocked):

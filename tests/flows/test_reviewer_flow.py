@@ -433,6 +433,24 @@ async def test_sampling_allowed_for_a_server_by_policy_needs_no_person(rig):
         await r.reviewer.sample(Origin("other"), SamplingRequest((user("x"),), 5))
 
 
+async def test_other_folders_of_a_chat_are_told_to_its_servers_at_once(rig):
+    class Servers:
+        def __init__(self):
+            self.told = []
+
+        async def roots_changed(self, session):
+            self.told.append((session, r.reviewer.roots(session)))
+
+    r = rig([["x"]], servers=Servers())
+    session = await r.session(roots=("/tmp/a",))
+    await r.say(session)
+    options = await r.history.options(session)
+    await r.host.configure(session, replace(options, effort="low"))
+    assert r.host.servers.told == []
+    await r.host.configure(session, replace(options, roots=("/tmp/b",)))
+    assert r.host.servers.told == [(session, ("/tmp/b",))]
+
+
 async def test_roots_are_those_of_the_session(rig):
     r = rig([["x"]])
     session = await r.session(roots=("/tmp/a",))

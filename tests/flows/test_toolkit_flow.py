@@ -212,6 +212,30 @@ async def test_a_new_tool_behind_the_search_needs_no_new_list(rig):
     assert not r.of(ToolsChanged) and "sky.weather" in result(r)
 
 
+async def test_a_model_that_makes_up_a_tool_is_told_of_those_it_may_have_meant(rig):
+    r = rig([[call("fs.reed_file", "c1"), call("xx.zz", "c2"), call("other.read_file", "c3")], ["done"]])
+    r.tools.add("fs.read_file", lambda _a, _p: "x")
+    r.tools.add("fs.write_file", lambda _a, _p: "x")
+    await r.say(await r.session())
+    settled = {e.call_id: e for e in r.of(ToolSettled)}
+    texts = {k: e.content[0].text for k, e in settled.items()}
+    assert "Did you mean: fs__read_file" in texts["c1"] and "nothing was run" in texts["c1"]
+    assert "fs__read_file" in texts["c2"] and "You have:" in texts["c2"]
+    assert "Did you mean: fs__read_file" in texts["c3"]
+    assert {e.outcome for e in settled.values()} == {Outcome.ERROR}
+    assert {e.reason for e in r.of(ToolRequested)} == {"unknown_tool"}
+
+
+async def test_near_names_are_found_behind_the_search_too(rig):
+    r = rig([[call("git.comit", "c1")], ["done"]])
+    for n in range(60):
+        r.tools.add(f"big.tool_{n}", lambda _a, _p: "x", description="does something rather long " * 20)
+    r.tools.add("git.commit", lambda _a, _p: "x")
+    await r.say(await r.session())
+    assert "host.search_tools" in told(r)
+    assert "git__commit" in r.of(ToolSettled)[0].content[0].text
+
+
 async def test_the_search_can_be_switched_off(rig):
     r = rig([["one"]])
     r.settings.settings = put(r.settings.settings, "tools.search_share", 0)

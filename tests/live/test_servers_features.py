@@ -128,6 +128,33 @@ async def test_folders_follow_the_chat_and_the_profile_and_changes_are_told(tmp_
         await roots("s2", "file:///own")
 
 
+async def test_changed_folders_are_told_to_running_servers_at_once_and_only_to_those_concerned(tmp_path):
+    class Folders(OpenReviewer):
+        def roots(self, session: str | None) -> tuple[str, ...]:
+            return self.folders.get(session) or self.folders[None]
+
+    reviewer = Folders(folders={None: ("/profile",), "own": ("/own",)})
+
+    def told(s) -> int:
+        frames = s.servers.trace("f")
+        return sum("roots/list_changed" in str(f.message) for f in frames)
+
+    async with stage(tmp_path, features(), reviewer=reviewer) as s:
+        await s.servers.prepare("own", None, ("/own",))
+        await s.servers.prepare("plain", None, ())
+        await s.call("f", "roots", "own")
+        await s.call("f", "roots", "plain")
+        before = told(s)
+        await s.servers.roots_changed("own")
+        assert told(s) == before, "nothing is other"
+        reviewer.folders["own"] = ("/own", "/second")
+        await s.servers.roots_changed("own")
+        assert told(s) == before + 1
+        reviewer.folders[None] = ("/elsewhere",)
+        await s.servers.roots_changed(None)
+        assert told(s) == before + 2, "a chat with folders of its own is not concerned"
+
+
 async def test_a_question_that_the_server_takes_back_is_closed(tmp_path):
     """Hazard M128."""
     closed = asyncio.Event()

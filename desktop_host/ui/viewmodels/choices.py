@@ -126,6 +126,10 @@ class Choices(QObject):
         self._set_options(replace(self.options, servers=None if set(aliases) == every else aliases))
         self.refresh_servers()
 
+    def pick_roots(self, folders: tuple[str, ...]) -> None:
+        """Let this chat's servers know of these folders; none: of those of the profile. They are told at once."""
+        self._set_options(replace(self.options, roots=folders))
+
     def _set_options(self, options: SessionOptions) -> None:
         self.options = options
         self.options_changed.emit()

@@ -14,6 +14,7 @@ from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, icon, theme
 from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.viewmodels.choices import ServerChoice
+from desktop_host.ui.widgets.chat_folders import ChatFolders
 from desktop_host.ui.widgets.page import Page
 from desktop_host.ui.widgets.pieces import Card, label
 from desktop_host.ui.widgets.server_overview import Facts
@@ -72,7 +73,8 @@ class ChatFacts(Page):
         self.tree.itemCollapsed.connect(lambda _i: self._fit_tree())
         self.tree.itemActivated.connect(self._activated)
         self.servers = label("", "caption")
-        self.add(card, self._skills, self.servers, self.tree)
+        self.folders = ChatFolders(chat.choices)
+        self.add(card, self._skills, self.folders, self.servers, self.tree)
         chat.transcript.status.connect(self._refresh)
         chat.transcript.changed.connect(lambda _e: self._refresh())
         chat.opened.connect(self._refresh)

@@ -16,7 +16,8 @@ def tool(**schema: Any) -> ToolSpec:
 
 
 async def problem(spec: ToolSpec, **arguments: Any) -> str | None:
-    return await ArgumentCheck().problem(spec, freeze(arguments))
+    found = await ArgumentCheck().problem(spec, freeze(arguments))
+    return None if found is None else found.text
 
 
 async def test_what_is_wrong_is_named_by_its_place_with_the_right_form() -> None:
