@@ -48,7 +48,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
     """
     # Here, not above: these rooms bring the SDKs' weight with them.
     from desktop_host.app.record import shared_record
-    from desktop_host.diagnostics import CrashReports, Health, Redactor, start_logging
+    from desktop_host.diagnostics import CrashReports, Health, Redactor, Telemetry, start_logging
     from desktop_host.profiles.settings_file import SettingsFile
     from desktop_host.profiles.store import Profiles
     from desktop_host.profiles.toolkit_file import ToolkitFile
@@ -88,9 +88,13 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
         opened.push_async_callback(secrets.close)
         shared = None if spec.own_record else await shared_record(settings, secrets, redactor)
         async with open_storage(profile.path, shared=shared) as storage:
+            telemetry = Telemetry(settings.current, secrets, redactor)
+            await telemetry.open()
+            opened.push_async_callback(telemetry.close)
             models = Models(
-                settings, secrets, clock, local=LocalModels(), scripted=ScriptedModel, answers=storage.answers
-            )
+                settings, secrets, clock, local=LocalModels(), scripted=ScriptedModel, answers=storage.answers,
+                tracing=telemetry,
+            )  # fmt: skip
             bus = Bus()
             telling: set[asyncio.Task[None]] = set()
 
@@ -151,12 +155,12 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             parts = Parts(
                 storage.history, storage.ledger, models, tools, settings, inbox, gate, bus, clock, spending,
                 skills.source, tools, bundles, askers, storage.where(),
-                partial(storage.upload, profile.uuid) if storage.upload else None,
+                partial(storage.upload, profile.uuid) if storage.upload else None, tracing=telemetry,
             )  # fmt: skip
             sessions = Sessions(parts)
             health = Health(
                 profile.path, settings, secrets, models, servers, storage, storage.history, redactor=redactor,
-                search_path=login_path,
+                search_path=login_path, telemetry=telemetry,
             )  # fmt: skip
             host = Host(profile.name, profile.path, parts, sessions, inbox, servers, secrets, health, skills.admin)
             await servers.open()

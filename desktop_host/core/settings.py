@@ -7,7 +7,7 @@ the range; its label and help are the locale keys `settings.<key>` and `settings
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, get_type_hints
 
 from desktop_host.core.errors import UserFault
@@ -21,6 +21,7 @@ from desktop_host.core.settings_fields import number as _number
 from desktop_host.core.settings_fields import text as _text
 from desktop_host.core.settings_oauth import OAuthSettings
 from desktop_host.core.settings_storage import Storage
+from desktop_host.core.settings_telemetry import Telemetry
 from desktop_host.core.values import FrozenDict
 
 SCHEMA = 1
@@ -151,6 +152,7 @@ class Settings:
     routing: Routing = field(default_factory=Routing)
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     storage: Storage = field(default_factory=Storage)
+    telemetry: Telemetry = field(default_factory=Telemetry)
     endpoints: tuple[Endpoint, ...] = ()
     rules: tuple[PermissionRule, ...] = ()
     routes: tuple[Route, ...] = ()
@@ -158,21 +160,8 @@ class Settings:
     traits: tuple[Trait, ...] = ()
 
 
-SECTIONS: dict[str, type] = {
-    "general": General,
-    "model": Model,
-    "tools": Tools,
-    "sessions": Sessions,
-    "network": Network,
-    "servers": ServerValues,
-    "skills": Skills,
-    "budgets": Budgets,
-    "quotas": Quotas,
-    "cache": Cache,
-    "routing": Routing,
-    "oauth": OAuthSettings,
-    "storage": Storage,
-}
+SECTIONS: dict[str, Any] = {n: kind for n, kind in get_type_hints(Settings).items() if is_dataclass(kind)}
+"""The sections by name, in the order of the page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,5 +4,6 @@ from desktop_host.diagnostics.crash import CrashReports
 from desktop_host.diagnostics.health import Health
 from desktop_host.diagnostics.log import Logs, start_logging
 from desktop_host.diagnostics.redaction import Redactor
+from desktop_host.diagnostics.telemetry import Telemetry
 
-__all__ = ["CrashReports", "Health", "Logs", "Redactor", "start_logging"]
+__all__ = ["CrashReports", "Health", "Logs", "Redactor", "Telemetry", "start_logging"]

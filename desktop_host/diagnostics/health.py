@@ -13,6 +13,7 @@ from desktop_host.core.admin import ModelAdmin, SecretStore, ServerAdmin, Settin
 from desktop_host.core.diagnosis import Finding, Reach, ReportPart
 from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.ports import History
+from desktop_host.core.telemetry import TelemetryState
 from desktop_host.core.values import FrozenDict
 from desktop_host.diagnostics import machine, profile, report, wires, workings
 from desktop_host.diagnostics.findings import Check, faulty, ill
@@ -66,6 +67,7 @@ class Health:
         history: its chats.
         redactor: knows the secrets of this process; for the report.
         search_path: gives the PATH that servers are started with.
+        telemetry: tells how the collector does, if there is one.
         environ: where proxies, certificates and vendors' keys are looked for; None: this process's own.
         now: seconds since the epoch.
         limit_s: how long one check may take.
@@ -83,6 +85,7 @@ class Health:
         *,
         redactor: Redactor | None = None,
         search_path: Callable[[], Awaitable[str]] | None = None,
+        telemetry: TelemetryState | None = None,
         environ: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.time,
         limit_s: float = LIMIT_S,
@@ -92,7 +95,7 @@ class Health:
         self._servers, self._storage = servers, storage
         self._redactor = redactor or Redactor()
         self._environ = os.environ if environ is None else environ
-        self._search_path = search_path
+        self._search_path, self._telemetry = search_path, telemetry
         self._limit_s = limit_s
 
     async def search_path(self) -> str:
@@ -196,6 +199,8 @@ class Health:
             "rate_limit": lambda: shared.chats.about("rate_limit", ("rate_limited", "overloaded")),
             "schema": lambda: self._schema(shared),
         }
+        if (collector := self._telemetry) is not None:
+            table["telemetry"] = lambda: wires.telemetry(collector)
         for status in self._servers.statuses():
             if status.enabled:
                 table[f"server:{status.name}"] = lambda name=status.name: _at_once(  # type: ignore[misc]

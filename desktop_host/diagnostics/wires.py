@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from desktop_host.core.diagnosis import Finding, Reach
 from desktop_host.core.servers import ServerConfig
 from desktop_host.core.settings import Network
+from desktop_host.core.telemetry import TelemetryState
 from desktop_host.diagnostics.findings import faulty, ill, well
 from desktop_host.diagnostics.redaction import Redactor
 
@@ -116,3 +117,19 @@ def _free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+async def telemetry(state: TelemetryState) -> Finding:
+    """The collector takes what is sent to it, where one is wanted."""
+    told = await state.telemetry()
+    if not told["on"]:
+        return well("telemetry", "telemetry_off")
+    if not told["installed"]:
+        return ill("telemetry", "telemetry_missing", "telemetry_extra", place="telemetry.on", act="settings")
+    shown = {name: told[name] for name in ("endpoint", "sent", "lost")}
+    if told["error"]:
+        return ill(
+            "telemetry", "telemetry_lost", "telemetry", place=str(told["endpoint"]), act="settings",
+            detail=told["error"], **shown,
+        )  # fmt: skip
+    return well("telemetry", "telemetry", **shown)

@@ -132,14 +132,35 @@ class Calls:
             await self._context.emit(ToolStarted(one.call.id))
             if one.spec.full_name == f"{ALIAS}.{RESET}":
                 self._context.apply_tools()
-            return await self._parts.tools.call(
-                self._context.session,
-                one.call.id,
-                one.spec,
-                one.call.arguments,
-                verdict,
-                lambda report: self._report(one.call.id, report),
-            )
+            return await self._traced(one.spec, one.call, verdict)
+
+    async def _traced(self, spec: ToolSpec, call: ToolCall, verdict: Verdict) -> ToolOutcome:
+        """Run it, and tell of it: a server's tool by the MCP conventions, one of our own by those of GenAI."""
+        own, tracing = spec.server == ALIAS, self._parts.tracing
+        span = tracing.begin(
+            f"execute_tool {spec.name}" if own else f"tools/call {spec.name}", "internal" if own else "client",
+            gen_ai__operation__name="execute_tool", gen_ai__tool__name=spec.name, gen_ai__tool__call__id=call.id,
+            gen_ai__tool__type="function", gen_ai__conversation__id=self._context.session,
+            mcp__method__name=None if own else "tools/call", desktop_host__server=spec.server,
+        )  # fmt: skip
+        try:
+            with tracing.inside(span):
+                span.content(gen_ai__tool__call__arguments=call.arguments)
+                outcome = await self._parts.tools.call(
+                    self._context.session, call.id, spec, call.arguments, verdict,
+                    lambda report: self._report(call.id, report),
+                )  # fmt: skip
+            span.put(desktop_host__outcome=outcome.outcome.value)
+            span.content(gen_ai__tool__call__result="\n".join(b.text for b in outcome.content if isinstance(b, Text)))
+            if outcome.outcome is not Outcome.OK:
+                # `tool_error`: the tool ran and said that it failed (MCP conventions).
+                span.fail("tool_error" if outcome.outcome is Outcome.ERROR else outcome.outcome.value)
+            return outcome
+        except BaseException as error:
+            span.fail(error.code if isinstance(error, HostError) else type(error).__name__)
+            raise
+        finally:
+            span.end()
 
     def _report(self, call_id: str, report: Progress) -> None:
         self._progress[call_id] = report

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from desktop_host.core.admin import ModelAdmin, SettingsStore
 from desktop_host.core.bundles import BundleAdmin
 from desktop_host.core.ports import Clock, History, Ledger, SkillSource, ToolSource
+from desktop_host.core.telemetry import UNTRACED, Tracing
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine.bus import Bus
 from desktop_host.engine.gate import Gate
@@ -39,3 +40,4 @@ class Parts:
     """Where conversations are kept: `{store: sqlite | postgresql, place, detail}`."""
     upload: Callable[[], Awaitable[FrozenDict]] | None = None
     """Copies the profile's own file into the shared database: `{copied, present, busy, failed}`; None: nothing is."""
+    tracing: Tracing = UNTRACED

@@ -20,6 +20,7 @@ from desktop_host.engine.compaction import Compactor
 from desktop_host.engine.context import SessionContext
 
 _log = logging.getLogger(__name__)
+AGENT = "Desktop Host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,22 @@ class Turn:
 
     async def run(self) -> Ending:
         """Run to the end. Cancelling interrupts: the turn is closed in order and the ending returned."""
+        tracing = self._parts.tracing
+        span = tracing.begin(
+            f"invoke_agent {AGENT}", gen_ai__operation__name="invoke_agent", gen_ai__agent__name=AGENT,
+            gen_ai__conversation__id=self._context.session,
+        )  # fmt: skip
+        try:
+            with tracing.inside(span):
+                ending = await self._run()
+            span.put(desktop_host__turn__status=ending.status.value, desktop_host__turn__stop=ending.stop.value)
+            if ending.status is not TurnStatus.DONE:
+                span.fail(str(ending.error["code"]) if ending.error else ending.stop.value)
+            return ending
+        finally:
+            span.end()
+
+    async def _run(self) -> Ending:
         context = self._context
         limit = context.options.turn_timeout_s or self._parts.settings.current().sessions.turn_timeout_s or None
         try:

@@ -21,6 +21,7 @@ from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Pu
 from desktop_host.core.ports import ChatModel, Clock
 from desktop_host.core.routes import Considered, Needs, find
 from desktop_host.core.settings import Endpoint, Network
+from desktop_host.core.telemetry import UNTRACED, Tracing
 from desktop_host.providers import known, listing, reach
 from desktop_host.providers.cache import Cached
 from desktop_host.providers.clients import Connection
@@ -32,6 +33,7 @@ from desktop_host.providers.refs import ANTHROPIC_URL, OPENAI_URL, Local, Remote
 from desktop_host.providers.retry import Retrying
 from desktop_host.providers.route_facts import RouteFacts
 from desktop_host.providers.router import Past, Routed
+from desktop_host.providers.traced import Traced
 from desktop_host.providers.traits import read_traits
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Models:
         environ: Mapping[str, str] | None = None,
         discover: Sequence[tuple[str, int]] = listing.DISCOVERED,
         answers: Answers | None = None,
+        tracing: Tracing = UNTRACED,
     ) -> None:
         """Open nothing yet.
 
@@ -70,6 +73,7 @@ class Models:
             environ: where vendors' keys are looked for last; None: this process's own.
             discover: `(name, port)` of servers to look for on this machine.
             answers: where answers are kept that may serve again; None: nowhere.
+            tracing: where requests are told of.
         """
         self._settings = settings
         self._keys = Keys(secrets, os.environ if environ is None else environ)
@@ -81,7 +85,7 @@ class Models:
         self._adapters: dict[tuple[_Place, str], WireModel] = {}
         self._lists: dict[tuple[str, str], list[Row]] = {}
         self._found: list[ModelEntry] = []
-        self._answers = answers
+        self._answers, self._tracing = answers, tracing
         self._past = Past()
         self._traits = read_traits()
         self._quotes = Quotes(self.entries, lambda: settings.current().prices, scripted)
@@ -107,8 +111,11 @@ class Models:
         return await self._facts.explain(name, needs)
 
     async def _single(self, ref: str) -> ChatModel:
-        """One model, tried again where that may help."""
+        """One model, tried again where that may help, and told of to a collector."""
         named = parse(ref)
+        return Traced(await self._trying(named), named, self._tracing)
+
+    async def _trying(self, named: Remote | Local | Script) -> ChatModel:
         if isinstance(named, Remote):
             adapter = await self._adapter(named)
             own = self._settings.current

@@ -9,6 +9,7 @@ from typing import Any
 
 import mcp_types as T
 from mcp import InputRequiredRoundsExceededError, MCPError
+from opentelemetry import trace
 from pydantic import ValidationError
 
 from desktop_host.core.errors import HostError, KnownFault, PeerFault, UserFault
@@ -113,6 +114,10 @@ async def call_tool(
                 report(Progress(0, None, message))
 
         client = connection.client
+        trace.get_current_span().set_attributes({
+            "mcp.protocol.version": connection.era,
+            "network.transport": "pipe" if connection.wiring.config.transport == "stdio" else "tcp",
+        })  # fmt: skip
         if tool in connection.catalog.as_tasks:
             return await run_task(client, tool, thaw(arguments), on_status)
         meta: Any = {LOG_LEVEL: connection.wiring.config.log_level} if connection.modern else None
