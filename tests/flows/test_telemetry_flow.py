@@ -16,7 +16,7 @@ from desktop_host.app.compose import open_host
 from desktop_host.core.diagnosis import Finding
 from desktop_host.core.permissions import Effect, Rule
 from desktop_host.core.sessions import SessionOptions, TurnStatus
-from desktop_host.diagnostics import telemetry
+from desktop_host.diagnostics import telemetry, telemetry_sending
 from desktop_host.engine.host import HeadlessPolicy, Host, HostSpec, UserInput
 from tests.fakes.collector import Collector, Seen
 
@@ -164,7 +164,7 @@ async def test_a_collector_that_does_not_answer_costs_no_turn_and_no_quit(tmp_pa
             for _ in range(2):
                 began = time.monotonic()
                 _, result = await say(host, model)
-                assert result.status is TurnStatus.DONE and time.monotonic() - began < telemetry.SEND_S
+                assert result.status is TurnStatus.DONE and time.monotonic() - began < telemetry_sending.SEND_S
             if kind == "dead":
                 assert (await ill(host)).place == url
             closing = time.monotonic()
