@@ -164,6 +164,8 @@ class ToolSettled(Kept):
     content: tuple[ContentBlock, ...] = ()
     structured: Json = None
     duration_ms: float = 0.0
+    problem: str = ""
+    """Where the host, not the server, made the outcome: the code of why, for the person's own language."""
 
 
 @dataclass(frozen=True, slots=True)

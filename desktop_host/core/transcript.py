@@ -75,6 +75,8 @@ class ToolEntry:
     total: float | None = None
     message: str | None = None
     left_s: float | None = None
+    problem: str = ""
+    """Code of why the host could not have the call done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,7 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
         case ev.ToolSettled() as e:
             return _put(t, replace(
                 _tool(t, e.call_id, turn), outcome=e.outcome, content=e.content, structured=e.structured,
-                duration_ms=e.duration_ms,
+                duration_ms=e.duration_ms, problem=e.problem,
             ))  # fmt: skip
         case ev.AskRaised(ask=ask):
             return _put(t, AskEntry(f"ask:{ask.ask_id}", turn, ask))

@@ -14,6 +14,7 @@ from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.messages import Outcome, Text, ToolCall
 from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.tools import ToolSpec
+from desktop_host.core.values import FrozenDict
 from desktop_host.engine import tasks
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.parts import Parts
@@ -112,7 +113,10 @@ class Calls:
             _log.exception("running %s failed", one.call.wire_name)
             outcome = ToolOutcome(Outcome.ERROR, (Text("The host failed while it ran this tool; its log says why."),))
         took = outcome.duration_ms or (self._parts.clock.monotonic() - started) * 1000
-        await self._context.emit(ToolSettled(one.call.id, outcome.outcome, outcome.content, outcome.structured, took))
+        problem = str(outcome.raw.get("host_error", "")) if isinstance(outcome.raw, FrozenDict) else ""
+        await self._context.emit(
+            ToolSettled(one.call.id, outcome.outcome, outcome.content, outcome.structured, took, problem)
+        )
 
     async def _outcome(self, one: _Decided, limit: asyncio.Semaphore) -> ToolOutcome:
         if one.answer is not None or one.spec is None:

@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from desktop_host.servers.descendants import end_marked, mark_of
+
 GRACE_S = 2.0
 """Seconds between the polite signal and the hard one."""
 
@@ -31,7 +33,8 @@ class PidFile:
         born = started(pid)
         if born is None:
             return  # It ended already, or this system cannot tell.
-        record = {"pid": pid, "started": born, "name": name, "host": os.getpid(), "host_started": started(os.getpid())}
+        record = {"pid": pid, "started": born, "name": name, "host": os.getpid(), "host_started": started(os.getpid()),
+                  "mark": mark_of(pid)}  # fmt: skip
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = self.folder / f".{pid}.tmp"
         draft.write_text(json.dumps(record), encoding="utf-8")
@@ -47,6 +50,7 @@ class PidFile:
         Waits at most `GRACE_S` between the polite signal and the hard one.
         """
         ended: list[tuple[int, str]] = []
+        marks: list[str] = []
         for file in sorted(self.folder.glob("server-*.json")):
             try:
                 record = json.loads(file.read_text(encoding="utf-8"))
@@ -59,6 +63,8 @@ class PidFile:
                 continue
             if host == os.getpid() or (host_born is not None and started(host) == host_born):
                 continue
+            if isinstance(mark := record.get("mark"), str) and mark:
+                marks.append(mark)
             if pid > 1 and started(pid) == born and end_group(pid, signal.SIGTERM):
                 ended.append((pid, name))
             else:
@@ -71,6 +77,8 @@ class PidFile:
             if born_then is not None and started(pid) == born_then:
                 end_group(pid, signal.SIGKILL)
             self.remove(pid)
+        for mark in marks:  # What they let go into sessions of its own.
+            end_marked(mark)
         return ended
 
     def _file(self, pid: int) -> Path:

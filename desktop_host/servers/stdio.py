@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import uuid
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
@@ -14,6 +15,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from desktop_host.servers.descendants import MARK, end_marked
 from desktop_host.servers.framing import Inbox, Lines, Outbox
 
 LINE_LIMIT = 64 * 2**20
@@ -54,7 +56,8 @@ class StdioTransport(asyncio.SubprocessProtocol):
         line_limit: int = LINE_LIMIT,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._argv, self._env, self._cwd = argv, env, cwd
+        self._argv, self._cwd, self._mark = argv, cwd, uuid.uuid4().hex
+        self._env = {**env, MARK: self._mark}
         self._encoding, self._errors = encoding, errors
         self._on_line, self._on_start, self._grace = on_line, on_start, grace_s
         self._out, self._err = Lines(line_limit), Lines(65_536)
@@ -94,6 +97,7 @@ class StdioTransport(asyncio.SubprocessProtocol):
         try:
             with anyio.CancelScope(shield=True):
                 await self._end()
+                await asyncio.to_thread(end_marked, self._mark)
         finally:
             self._signal(signal.SIGKILL)
             self._inbox.end()

@@ -6,6 +6,7 @@ import time
 
 from desktop_host.core.auth import SignInState
 from desktop_host.core.servers import FailureReport, ServerConfig, ServerState, ServerStatus, Stdio
+from desktop_host.core.transcript import ToolEntry
 from desktop_host.i18n import current, tr, trn
 
 TONES = {
@@ -45,6 +46,12 @@ def counts(status: ServerStatus) -> str:
 def reason(report: FailureReport) -> str:
     """What happened, in a sentence."""
     return current().failure(report)[0]
+
+
+def problem_text(entry: ToolEntry) -> str:
+    """Why the host could not have a call done, and what may help."""
+    key = f"chat.tool.problem.{entry.problem}"
+    return tr(key if current().has(key) else "chat.tool.problem", server=entry.server, tool=entry.tool)
 
 
 def cause(report: FailureReport) -> str:

@@ -23,6 +23,7 @@ from desktop_host.ui.widgets.code import CodeFrame
 from desktop_host.ui.widgets.content_views import LinkRow, structured_view
 from desktop_host.ui.widgets.pieces import Elided, clear, column, icon_button, icon_label, label, row
 from desktop_host.ui.widgets.server_art import art
+from desktop_host.ui.widgets.server_words import problem_text
 
 TICK_MS = 200
 BUILT_IN = "host"
@@ -216,6 +217,8 @@ class ToolCard(QFrame):
             if entry.arguments:
                 inner.addWidget(_json(tr("chat.tool.arguments"), entry.arguments))
             repeated = entry.structured is not None and self._says_the_same()
+            if entry.problem:
+                inner.addWidget(label(problem_text(entry), "strong", selectable=True))
             for block in () if repeated else entry.content:
                 inner.addWidget(annotated(block))
             if entry.structured is not None:
