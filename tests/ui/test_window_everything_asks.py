@@ -65,9 +65,8 @@ def test_a_sampling_request_is_changed_and_sent_and_its_reply_changed_and_given_
     card = window.asked(SamplingCard)
     said = words(card)
     assert "everything" in card.title.text() and "You are a helpful test server." in said
-    assert f"Model: script:{lines}" in said and "At most 25 tokens" in said, (
-        "the model it goes to, and the most it may write"
-    )
+    assert f"script:{lines}" in card.model.box.currentText(), "the model it goes to"
+    assert "everything.trigger-sampling-request" in said and "At most 25 tokens" in said
     assert card.edit is not None and card.edit.toPlainText().endswith("context: Name a colour")
     window.picture("sampling")
     window.click(card.edit)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QWindow
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -55,12 +55,35 @@ def pypi(name: str) -> str:
     return program("DESKTOP_HOST_TEST_PYTHON_BIN", name)
 
 
+class Strays:
+    """Parts of the window that were shown before they had their place: such a one flashes and takes the keys."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        app = QGuiApplication.instance()
+        assert isinstance(app, QGuiApplication)
+        app.focusWindowChanged.connect(self._look)
+        self._app = app
+
+    def _look(self, window: QWindow | None) -> None:
+        if window is not None and window.type() == Qt.WindowType.Window:
+            name = window.objectName()
+            if not name.startswith("MainWindow"):
+                self.found.append(name)
+
+    def close(self) -> None:
+        """Fail where there was one."""
+        self._app.focusWindowChanged.disconnect(self._look)
+        assert self.found == []
+
+
 class Window:
     """The window on a real host of one home."""
 
     def __init__(self, qtbot: QtBot, home: Path) -> None:
         theme.apply("light", 100)
         self.qtbot, self.home = qtbot, home
+        self.strays = Strays()
         self.bridge = Bridge(open_host, HostSpec(home))
         self.window = MainWindow(WindowState(home, "default"))
         qtbot.addWidget(self.window)
@@ -223,6 +246,7 @@ class Window:
         if self.bridge.running:
             with self.qtbot.waitSignal(self.bridge.closed, timeout=LONG):
                 self.bridge.close()
+            self.strays.close()
 
 
 class Opened(QObject):

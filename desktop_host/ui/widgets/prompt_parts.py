@@ -30,7 +30,8 @@ class PromptParts(QWidget):
         self._prelude.hide()
         self._made = False
         self._messages = entry.prelude
-        self.before.setVisible(bool(entry.prelude))
+        if not entry.prelude:
+            self.before.hide()
         self.before.setText(trn("composer.prompt_before", len(entry.prelude)))
         inner.addWidget(self.before)
         inner.addWidget(self._prelude)

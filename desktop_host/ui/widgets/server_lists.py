@@ -17,6 +17,7 @@ from desktop_host.ui.widgets.pieces import SearchField, button, clear, column
 
 AT_ONCE = 50
 """Rows built at a time."""
+ON_ITS_WAY = (ServerState.WAITING, ServerState.STARTING)
 FILTER_FROM = 6
 """Fewer rows need no filter."""
 
@@ -96,6 +97,8 @@ class ListTab(Page):
         self._state = status.state
         if status.state is ServerState.READY:
             self.refresh()
+        elif self.rows and status.state in ON_ITS_WAY:
+            return  # What was read stays in sight meanwhile.
         else:
             self.put(())
             start = (tr("action.start"), lambda: self._servers.start(self._name))

@@ -96,8 +96,8 @@ class FailureCard(Card):
             (tr("server.cwd"), report.cwd or ""),
         )
         facts.put(tuple((n, v) for n, v in pairs if v))
-        facts.setVisible(any(v for _, v in pairs))
-        self.add(facts)
+        if any(v for _, v in pairs):
+            self.add(facts)
         wells = (
             (tr("server.command_resolved"), " ".join(report.command)),
             (tr("server.path"), report.path),
