@@ -26,6 +26,8 @@ from desktop_host.servers.url_asks import opened
 from desktop_host.servers.wiring import CALLING, CallInFlight, Deadline
 
 _numbers = itertools.count(1)
+MOST_PAGES = 10
+"""How often one call may want pages to be visited first; as many rounds as the modern era has."""
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 RESOURCE_NOT_FOUND = -32002
 """The older code for a resource that is not there."""
@@ -121,10 +123,12 @@ async def call_tool(
         if tool in connection.catalog.as_tasks:
             return await run_task(client, tool, thaw(arguments), on_status)
         meta: Any = {LOG_LEVEL: connection.wiring.config.log_level} if connection.modern else None
-        while True:
+        for tries in itertools.count(1):
             try:
                 return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
             except MCPError as error:
+                if tries > MOST_PAGES:
+                    raise
                 origin = Origin(connection.floor.server, session, call_id, (about,))
                 # Ends when the server is content, or when the person (or who stands in for them) has had enough.
                 if error.code != T.URL_ELICITATION_REQUIRED or not await opened(connection, error, origin):
