@@ -191,9 +191,13 @@ def ask_fields(ask: asks.Ask) -> dict[str, Any]:
                 "messages": [
                     {"role": m.role.value, "content": [block_to_mcp(b) for b in m.blocks]} for m in request.messages
                 ],
+                "why": ask.choice.reason if ask.choice else None,
+                "estimate_usd": ask.cost.estimate_usd if ask.cost else None,
             }  # fmt: skip
         case asks.ReviewReply():
             out |= {"model": ask.model, "content": [block_to_mcp(b) for b in ask.blocks]}
+    if not isinstance(ask, asks.ApproveTool):
+        out["calls"] = [{"kind": c.kind, "name": c.name, "arguments": thaw(c.arguments)} for c in ask.calls]
     return out
 
 

@@ -44,10 +44,10 @@ class Callbacks:
     ) -> T.CreateMessageResult | T.CreateMessageResultWithTools | T.ErrorData:
         """The server asks the host's model."""
         if self._wiring.config.sampling.mode == "off":
-            return T.ErrorData(code=REFUSED, message="sampling is switched off for this server")
+            return self._refused(code=REFUSED, message="sampling is switched off for this server")
         origin = self._floor.origin()
         if origin is None:
-            return T.ErrorData(code=REFUSED, message=UNKNOWN_CALLER)
+            return self._refused(code=REFUSED, message=UNKNOWN_CALLER)
         try:
             with self._floor.asking():
                 asked = sampling_request(self._floor.server, params)
@@ -56,9 +56,10 @@ class Callbacks:
         except HostError as error:
             self._note("sampling", error)
             if error.code in UNFIT:
-                return T.ErrorData(code=T.INVALID_PARAMS, message=error.message)
+                return self._refused(code=T.INVALID_PARAMS, message=error.message)
             code = REFUSED if isinstance(error, UserFault) or error.exit_code in (3, 4) else T.INTERNAL_ERROR
-            return T.ErrorData(code=code, message=f"the request was refused: {error.code}")
+            why = error.message if error.code == "permission" else f"the request was refused: {error.code}"
+            return self._refused(code=code, message=why)
         except Exception:
             return self._bug("sampling")
 
@@ -68,7 +69,7 @@ class Callbacks:
         """The server asks the person."""
         origin = self._floor.origin()
         if origin is None:
-            return T.ErrorData(code=T.INVALID_REQUEST, message=UNKNOWN_CALLER)
+            return self._refused(code=T.INVALID_REQUEST, message=UNKNOWN_CALLER)
         asked: FormRequest | UrlRequest
         if isinstance(params, T.ElicitRequestURLParams):
             asked = UrlRequest(params.message, params.url, params.elicitation_id)
@@ -83,7 +84,7 @@ class Callbacks:
         except Exception:
             return self._bug("elicitation")
         if reply.action == "stop":
-            return T.ErrorData(code=REFUSED, message="the person wants no more questions during this call")
+            return self._refused(code=REFUSED, message="the person wants no more questions during this call")
         if reply.action != "accept":
             return T.ElicitResult(action="decline" if reply.action == "decline" else "cancel")
         content = thaw(reply.content) if reply.content is not None and isinstance(asked, FormRequest) else None
@@ -127,10 +128,14 @@ class Callbacks:
             case Exception():
                 self._wiring.log.add("stdout", f"not a message: {str(message)[:500]}", "warning")
 
+    def _refused(self, code: int, message: str) -> T.ErrorData:
+        self._floor.refusals.append((code, message))
+        return T.ErrorData(code=code, message=message)
+
     def _note(self, what: str, error: HostError) -> None:
         self._wiring.log.add("host", f"{what} refused: {error.code}", "info")
 
     def _bug(self, what: str) -> T.ErrorData:
         _log.exception("%s of %s failed", what, self._floor.server)
         self._wiring.log.add("host", f"{what} failed inside the host; see its log", "error")
-        return T.ErrorData(code=T.INTERNAL_ERROR, message=f"{what} failed inside the host")
+        return self._refused(code=T.INTERNAL_ERROR, message=f"{what} failed inside the host")

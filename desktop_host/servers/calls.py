@@ -208,6 +208,11 @@ def _explained(connection: Connection, error: BaseException, took: float) -> Too
         gone = connection.gone.is_set() or (error.code == T.CONNECTION_CLOSED and error.message == "Connection closed")
         if gone or (error.code == HTTP_FAILED and connection.facts.unreachable):
             raise ServerGone(error.message) from error
+        if (
+            connection.modern and (error.code, error.message) in connection.floor.refusals
+        ):  # Ours: that era has no word for a question without answer.
+            told = f"The call ended: {name} asked for something that it did not get ({redact(error.message)})."
+            return ToolOutcome(Outcome.ERROR, (Text(told),), None, took, freeze({"host_error": "permission"}))
         text = redact(f"{error.message} (code {error.code})")
         if "no back-channel" in error.message or "back-channel" in error.message:
             text += ". The server asks the host in the way of the older protocol: set its protocol to legacy."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -100,6 +101,8 @@ class Floor:
     """Ids of the pages of which the server said that the person is done there."""
     finishing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever there is one more."""
+    refusals: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=16))
+    """Errors that the host gave to the server's questions: in the modern era they come back as the call's own."""
     waits: set[Deadline] = field(default_factory=set)
     """What else has a time limit here: to be connected, to fetch a list."""
 
