@@ -79,6 +79,8 @@ async def _tool(ask: ApproveTool, say: Say, type_: Type) -> Answer:
         say("  " + tr("cli.ask.destructive"))
     if ask.changed:
         say("  " + tr("cli.ask.changed", before=visible(ask.previous_description or "")))
+    if ask.advice is not None:
+        say("  " + tr(f"chat.ask.advice.{ask.advice.verdict}", model=ask.advice.model, why=visible(ask.advice.text)))
     arguments = json.dumps(thaw(ask.arguments), ensure_ascii=False, indent=2)
     say("  " + visible(arguments).replace("\n", "\n  "))
     digest = ask.tool_digest or None

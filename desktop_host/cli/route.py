@@ -7,7 +7,20 @@ from typing import Any
 
 from desktop_host.cli.context import Run, Verb
 from desktop_host.core.errors import UserFault
-from desktop_host.core.routes import EXAMPLE, NAME, RESERVED, TASKS, Considered, Link, Needs, Route, find, toml
+from desktop_host.core.routes import (
+    EXAMPLE,
+    NAME,
+    RESERVED,
+    SORTED,
+    TASKS,
+    UNASKED,
+    Considered,
+    Link,
+    Needs,
+    Route,
+    find,
+    toml,
+)
 from desktop_host.core.values import freeze
 from desktop_host.i18n import current, tr
 
@@ -39,6 +52,14 @@ async def _explain(run: Run) -> int:
     if route is None and ns.task not in TASKS:
         known = ", ".join(dict.fromkeys([*TASKS, *(r.name for r in settings.routes)]))
         raise UserFault("usage", f"{ns.task!r} is no task and no route; there are {known}", value=ns.task)
+    if route is None and ns.task in UNASKED:
+        run.out.item(freeze({
+            "task": ns.task, "route": None, "model": None, "usable": False, "chosen": False, "reasons": ["task_off"],
+            "context_window": None, "cost_usd": None,
+        }), tr("cli.route.off", task=ns.task))  # fmt: skip
+        return 0
+    if ns.task in SORTED and find(settings.routes, "classification") is None:
+        run.out.note(tr("cli.route.unsorted", task=ns.task))
     if route is None:
         chat = find(settings.routes, "chat")
         model = chat.name if chat else settings.model.default

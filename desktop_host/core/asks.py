@@ -15,6 +15,17 @@ from desktop_host.core.values import FrozenDict
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """What a second model says of a call (route `safety_check`). It allows nothing by itself."""
+
+    verdict: str
+    """`safe`, `ask`, or `none`: it could not be had."""
+    text: str = ""
+    """Its words; a model's, so not to be trusted."""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ApproveTool:
     """May this call run?"""
 
@@ -36,6 +47,8 @@ class ApproveTool:
     previous_description: str | None = None
     locked: tuple[str, ...] = ()
     """Names of the arguments that the person has fixed and the model did not choose."""
+    advice: Advice | None = None
+    """A second opinion, where the person wants one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,9 @@ def ask_fields(ask: asks.Ask) -> dict[str, Any]:
         case asks.ApproveTool():
             out |= {"tool": ask.tool, "arguments": thaw(ask.arguments), "description": ask.description,
                     "trusted": ask.trusted, "changed": ask.changed}  # fmt: skip
+            if ask.advice is not None:
+                said = ask.advice
+                out["advice"] = {"verdict": said.verdict, "text": said.text, "model": said.model}
         case asks.FillForm():
             out |= {"message": ask.message, "schema": thaw(ask.schema), "round": ask.round}
         case asks.OpenUrl():

@@ -13,6 +13,10 @@ NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 RESERVED = frozenset({"local", "script", "anthropic", "openai", "compat", "responses", "anthropic-compat"})
 """Words that begin REFs; no route may be named so."""
 TASKS = tuple(p.value for p in Purpose)
+UNASKED = frozenset({Purpose.TITLE, Purpose.CLASSIFICATION, Purpose.TOOL_CHOICE, Purpose.SAFETY_CHECK})
+"""Tasks that are not done at all without a route of their own."""
+SORTED = frozenset({Purpose.REASONING, Purpose.CODE, Purpose.CREATIVE})
+"""Tasks that a message gets to only where `classification` sorts it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from desktop_host.core.asks import Advice
 from desktop_host.core.errors import HostError
 from desktop_host.core.events import ToolProgress, ToolRequested, ToolSettled, ToolStarted
 from desktop_host.core.exchange import Progress, ToolOutcome
@@ -34,6 +35,7 @@ class _Decided:
     """What to answer at once, without running anything."""
     locked: tuple[str, ...] = ()
     """Arguments that the person has fixed."""
+    advice: Advice | None = None
 
 
 class Calls:
@@ -79,9 +81,10 @@ class Calls:
             decided = _Decided(call, spec, Verdict(Effect.DENY, "bad_arguments"), text)
         else:
             verdict = await self._parts.gate.decide(spec, call, self._context.rules, foreign=self._context.foreign)
-            if verdict.effect is Effect.ALLOW and await tasks.needs_a_person(self._context, spec, call):
+            advice = None if verdict.effect is Effect.DENY else await tasks.second_opinion(self._context, spec, call)
+            if advice is not None and advice.verdict != "safe" and verdict.effect is Effect.ALLOW:
                 verdict = Verdict(Effect.ASK, "safety_check")
-            decided = _Decided(call, spec, verdict, locked=resolved.locked)
+            decided = _Decided(call, spec, verdict, locked=resolved.locked, advice=advice)
         await self._context.emit(
             ToolRequested(
                 call.id,
@@ -125,7 +128,7 @@ class Calls:
         if verdict.effect is Effect.ASK:
             verdict, rule = await self._parts.gate.ask(
                 self._context.session, one.spec, one.call, lambda: self._context.rules, one.locked,
-                foreign=self._context.foreign,
+                foreign=self._context.foreign, advice=one.advice,
             )  # fmt: skip
             if rule is not None:
                 await self._context.add_rule(rule)

@@ -135,14 +135,23 @@ class SessionContext:
         """Tell the model the tools as they are, from the next turn on."""
         self._apply_tools = True
 
-    async def freeze(self) -> Prefix:
+    @property
+    def told_already(self) -> bool:
+        """Whether the model keeps the tools that it was told of."""
+        return self.prefix is not None and not self._apply_tools
+
+    def usable_tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that are on now."""
+        every = self.parts.tools.session_tools(self.session, self.options.servers)
+        return offered(skills.without_skills(self, every))
+
+    async def freeze(self, near: tuple[str, ...] = ()) -> Prefix:
         """The start of the conversation: made at the first turn, the same ever after.
 
-        Announces it where the tools have become others since, and takes them over once that was asked for.
+        Announces it where the tools have become others since, and takes them over once that was asked for. `near`
+        are full names of tools that are told of also where a search stands in for the others.
         """
-        every = self.parts.tools.session_tools(self.session, self.options.servers)
-        now = offered(skills.without_skills(self, every))
-        now = await self._told(now)
+        now = await self._told(self.usable_tools(), near)
         if self.prefix is None:
             return await self._renew(now, await self._system())
         change = self.table.difference(now)
@@ -161,14 +170,14 @@ class SessionContext:
         self._apply_tools = False
         return self.prefix
 
-    async def _told(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+    async def _told(self, tools: tuple[ToolSpec, ...], near: tuple[str, ...]) -> tuple[ToolSpec, ...]:
         """The tools as the model is told of them: all, or a search in their place."""
         toolkit = self.parts.toolkit
         if toolkit is None:
             return tools
-        before = self.prefix.tools if self.prefix and not self._apply_tools else None
+        before = self.prefix.tools if self.prefix and self.told_already else None
         window = await self.parts.models.window(self.model_ref) if before is None else None
-        return toolkit.told(tools, window, self.parts.settings.current().tools.search_share, before)
+        return toolkit.told(tools, window, self.parts.settings.current().tools.search_share, before, near)
 
     async def _renew(self, tools: tuple[ToolSpec, ...], system: str) -> Prefix:
         return await self._keep(Prefix(system, tools, self.parts.settings.current().tools.result_chars))

@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections.abc import Callable
 
-from desktop_host.core.asks import Allow, ApproveTool, Refuse
+from desktop_host.core.asks import Advice, Allow, ApproveTool, Refuse
 from desktop_host.core.messages import ToolCall
 from desktop_host.core.permissions import CallFacts, Effect, Life, Rule, Scope, Verdict, decide
 from desktop_host.core.ports import Ledger
@@ -37,7 +37,7 @@ class Gate:
         self._trusted = trusted
         self._default = default
         """What holds for a tool where no rule speaks: its group's word."""
-        self._waiting: dict[str, tuple[ToolSpec, ToolCall, SessionRules, bool]] = {}
+        self._waiting: dict[str, tuple[ToolSpec, ToolCall, SessionRules, bool, bool]] = {}
         """What each open ask is about, so that a grant given for another settles it too."""
 
     async def decide(
@@ -72,6 +72,7 @@ class Gate:
         locked: tuple[str, ...] = (),
         *,
         foreign: bool = False,
+        advice: Advice | None = None,
     ) -> tuple[Verdict, Rule | None]:
         """Ask the person; the rule is what holds for the rest of the session, if they said so.
 
@@ -94,8 +95,10 @@ class Gate:
             changed=changed,
             previous_description=known[1] if known and changed else None,
             locked=locked,
+            advice=advice,
         )
-        self._waiting[ask.ask_id] = (spec, call, rules, foreign)
+        warned = advice is not None and advice.verdict != "safe"
+        self._waiting[ask.ask_id] = (spec, call, rules, foreign, warned)
         try:
             answer = await self._inbox.ask(ask)
         finally:
@@ -112,10 +115,13 @@ class Gate:
                 return Verdict(Effect.DENY, "dismissed"), None
 
     async def recheck(self) -> None:
-        """Settle the open asks that the rules now decide: "always this server" speaks for its waiting calls too."""
-        for ask_id, (spec, call, rules, foreign) in list(self._waiting.items()):
+        """Settle the open asks that the rules now decide: "always this server" speaks for its waiting calls too.
+
+        One that a second opinion warned of waits for the person all the same.
+        """
+        for ask_id, (spec, call, rules, foreign, warned) in list(self._waiting.items()):
             verdict = await self.decide(spec, call, rules(), foreign=foreign)
-            if verdict.effect is Effect.ALLOW:
+            if verdict.effect is Effect.ALLOW and not warned:
                 self._inbox.answer(ask_id, Allow(tool_digest=spec.digest), by="policy")
             elif verdict.effect is Effect.DENY:
                 self._inbox.answer(ask_id, Refuse(), by="policy")

@@ -30,10 +30,26 @@ _HINTS = ToolHints(read_only=True, destructive=False, idempotent=True, open_worl
 
 def needed(tools: Iterable[ToolSpec], window: int | None, share_percent: int) -> bool:
     """Whether the definitions take more than their share of the context."""
-    if not share_percent:
-        return False
     cost = sum(t.tokens for t in tools if t.server != ALIAS)
-    return cost > max((window or USUAL_WINDOW) * share_percent // 100, LEAST_TOKENS)
+    return bool(share_percent) and cost > room(window, share_percent)
+
+
+def room(window: int | None, share_percent: int) -> int:
+    """Tokens that definitions may take."""
+    return max((window or USUAL_WINDOW) * share_percent // 100, LEAST_TOKENS)
+
+
+def kept(tools: Iterable[ToolSpec], names: Iterable[str]) -> tuple[ToolSpec, ...]:
+    """What a model is told of beside the search: our own tools, and those of these full names."""
+    wanted = set(names)
+    return tuple(t for t in tools if t.server == ALIAS or t.full_name in wanted)
+
+
+def likely(tools: Iterable[ToolSpec], query: str, limit: int) -> list[ToolSpec]:
+    """The tools that fit a query best by words, the others behind them."""
+    pool = [t for t in tools if t.enabled and t.server != ALIAS]
+    ranked = sorted(zip(_scores(pool, query), pool, strict=True), key=lambda item: (-item[0], item[1].full_name))
+    return [tool for _score, tool in ranked[:limit]]
 
 
 def search_spec(tools: Iterable[ToolSpec]) -> ToolSpec:

@@ -201,8 +201,9 @@ class Toolkit:
 
     # ---- for the engine
     def told(
-        self, tools: tuple[ToolSpec, ...], window: int | None, share: int, before: tuple[ToolSpec, ...] | None
-    ) -> tuple[ToolSpec, ...]:
+        self, tools: tuple[ToolSpec, ...], window: int | None, share: int, before: tuple[ToolSpec, ...] | None,
+        near: tuple[str, ...] = (),
+    ) -> tuple[ToolSpec, ...]:  # fmt: skip
         """What a model is told of: the tools, or a search in their place where they take too much room.
 
         Args:
@@ -210,13 +211,14 @@ class Toolkit:
             window: the model's context in tokens, where known.
             share: percent of it that definitions may take.
             before: what the model was told earlier in this conversation; it goes on in the same way.
+            near: full names of tools that are told of beside the search.
         """
         config = self.config
         meta = [tool_search.reset_spec(config.groups)] if config.groups and config.model_switches else []
         old = {t.name: t for t in before or () if t.server == ALIAS}
         if tool_search.SEARCH in old or (before is None and tool_search.needed(tools, window, share)):
             meta += [old.get(tool_search.SEARCH) or tool_search.search_spec(tools), tool_search.call_spec()]
-            tools = tuple(t for t in tools if t.server == ALIAS)
+            tools = tool_search.kept(tools, near if before is None else [t.full_name for t in before])
         elif meta:
             meta.append(tool_search.call_spec())
         return tuple(sorted([*tools, *meta], key=lambda t: (t.server, t.name)))

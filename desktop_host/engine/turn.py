@@ -93,7 +93,7 @@ class Turn:
         await self._parts.models.open(context.model_ref)
         await self._parts.tools.prepare(context.session, context.options.servers, context.options.roots)
         plan = await self._choose_skills()
-        await context.freeze()
+        await context.freeze(await tasks.pick_tools(context))
         fresh = any(isinstance(event, UserSaid) and event.fresh for event in self._opening)
         active = tuple(f"{pin.name}@{pin.version}" if pin.version else pin.name for pin in plan.chosen)
         self._asking = Asking(context, active, fresh)

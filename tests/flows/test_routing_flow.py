@@ -28,6 +28,8 @@ def test_a_route_falls_back_remembers_the_failure_and_explains_itself(tmp_path):
 
 
 def test_a_task_without_a_route_is_answered_by_the_chats_model(tmp_path):
+    (off,) = run(tmp_path / "home", "route", "explain", "--task", "tool_choice")
+    assert (off["model"], off["chosen"], off["reasons"]) == (None, False, ["task_off"])
     (row,) = run(tmp_path / "home", "route", "explain", "--task", "summary")
     assert (row["route"], row["model"], row["reasons"]) == (None, "local", ["default"])
 

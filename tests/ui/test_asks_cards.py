@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from desktop_host import i18n
 from desktop_host.core.asks import (
+    Advice,
     Allow,
     Answer,
     ApproveTool,
@@ -93,6 +94,19 @@ def test_trust_and_hints_are_told(qtbot: QtBot) -> None:
     assert "May delete or overwrite" in words(card)
     card, _ = shown(qtbot, approval(trusted=True))
     assert "Server you trust" in words(card)
+
+
+@pytest.mark.parametrize(
+    ("advice", "told"),
+    [
+        (Advice("ask", "eve is a stranger", "opus"), "Second opinion (opus): look closely. eve is a stranger"),
+        (Advice("safe", "only reads", "opus"), "Second opinion (opus): nothing odd. only reads"),
+        (Advice("none"), "No second opinion could be had; look at the call yourself"),
+    ],
+)
+def test_a_second_opinion_is_told_and_answers_nothing(qtbot: QtBot, advice: Advice, told: str) -> None:
+    card, answers = shown(qtbot, approval(advice=advice))
+    assert told in words(card) and answers == []
 
 
 FORM = freeze({

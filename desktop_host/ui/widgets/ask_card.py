@@ -23,6 +23,7 @@ from desktop_host.core.transcript import AskEntry
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.viewmodels.asks import choices, diff, hint_keys, pretty, url_facts
+from desktop_host.ui.widgets.ask_advice import AdviceLine
 from desktop_host.ui.widgets.ask_calls import AskingCalls
 from desktop_host.ui.widgets.code import CodeFrame
 from desktop_host.ui.widgets.flow import Flow
@@ -139,6 +140,8 @@ class ApproveCard(AskCard):
             self._show_change(ask)
         elif ask.description:
             self.column.addWidget(label(ask.description, "muted", selectable=True))
+        if ask.advice is not None:
+            self.column.addWidget(AdviceLine(ask.advice))
         if not ask.arguments:
             self.column.addWidget(label(tr("chat.ask.no_arguments"), "muted"))
         arguments = CodeFrame("json", title=tr("chat.tool.arguments"), max_lines=ARGUMENT_LINES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from desktop_host.core.asks import ApproveTool, FillForm, Refuse
+from desktop_host.core.asks import Advice, ApproveTool, FillForm, Refuse
 from desktop_host.core.codec import decode, encode
 from desktop_host.core.events import ToolProgress, UserSaid
 from desktop_host.core.messages import assistant, user
@@ -18,6 +18,7 @@ def test_icons_prompts_rounds_and_locks_come_back_as_they_were():
         ToolSpec("s", "t", icons=(icon,)),
         UserSaid("x", prelude=(user("a"), assistant("b")), source="prompt:s.p"),
         ApproveTool("a", "s", "c", "srv", "t", EMPTY, locked=("key",)),
+        ApproveTool("a", "s", "c", "srv", "t", EMPTY, advice=Advice("ask", "odd", "m")),
         FillForm("a", "s", "c", "srv", "m", EMPTY, round=3),
         Refuse(stop=True),
         ToolProgress("c", 1, 2, "m", 4.5),
