@@ -31,6 +31,7 @@ from desktop_host.core.values import FrozenDict
 from desktop_host.engine.host import Host, HostSpec
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
+from desktop_host.ui.widgets.gateway_tab import GatewayTab
 from desktop_host.ui.widgets.server_detail import TABS
 from desktop_host.ui.widgets.skill_detail import TABS as SKILL_TABS
 from desktop_host.ui.widgets.user_message import UserMessage
@@ -114,6 +115,7 @@ class Stage:
                 if config.enabled:
                     await host.servers.start(config.name)
             await host.secrets.put("anthropic", "sk-ant-not-a-key")
+            host.sharing.visited()
         yield host
 
     def close(self) -> None:
@@ -162,6 +164,8 @@ def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
         "settings": (False, lambda w: w.show_settings("general")),
         "models": (False, lambda w: w.show_settings("models")),
         "permissions": (False, lambda w: w.show_settings("permissions")),
+        "gateway": (False, _gateway),
+        "gateway-below": (False, lambda w: _gateway(w, below=True)),
         "palette": (False, lambda w: w.window.commands.run("view.palette")),
         "toasts": (False, _toasts),
     }
@@ -178,6 +182,21 @@ def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
     found |= {f"server-{name}": (False, tab(name)) for name in TABS}
     found |= {f"first-run-{n + 1}": (True, step(n)) for n in range(3)}
     return found
+
+
+def _gateway(w: Workspace, below: bool = False) -> None:
+    """Switched on, with a fresh key, after visits."""
+    w.show_settings("gateway")
+    tab = w.settings_page.findChild(GatewayTab)
+    app = QApplication.instance()
+    assert tab is not None
+    assert isinstance(app, QApplication)
+    wait(app, lambda: w.gateway.model.known)
+    tab.switch.click()
+    wait(app, lambda: w.gateway.model.state.on)
+    if below:
+        settle(app)
+        tab.verticalScrollBar().setValue(tab.verticalScrollBar().maximum())
 
 
 def _skill(tab: str, w: Workspace) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from desktop_host.app.clock import SystemClock
 from desktop_host.app.passphrase import ask_passphrase
 from desktop_host.app.run_secrets import RunSecrets
+from desktop_host.app.sharing import WindowSharer, serve_gateway
 from desktop_host.core.admin import ServerAdmin
 from desktop_host.core.errors import UserFault
 from desktop_host.core.events import Event
@@ -164,9 +165,15 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             )  # fmt: skip
             host = Host(profile.name, profile.path, parts, sessions, inbox, servers, secrets, health, skills.admin)
             await servers.open()
+            sharer = WindowSharer(settings, secrets, servers, lambda to: serve_gateway(host, to))
+            if spec.headless is None:
+                host.sharing = sharer
+                opening = asyncio.create_task(sharer.begin())
+                opened.callback(opening.cancel)
             try:
                 yield host
             finally:
+                await sharer.close()
                 await host.close()
                 await servers.close()
                 await models.close()

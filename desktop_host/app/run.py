@@ -91,10 +91,9 @@ def _profiles(home: str | None) -> Tenants:
 
 
 async def _gateway(host: Host, spec: GatewaySpec) -> None:
-    from desktop_host.engine.host_calls import outside
-    from desktop_host.servers.gateway import serve
+    from desktop_host.app.sharing import serve_gateway
 
-    await serve(outside(host), spec)
+    await serve_gateway(host, spec)
 
 
 def _demo(ns: Namespace) -> int:

@@ -18,6 +18,7 @@ from desktop_host.core.exchange import (
 from desktop_host.core.messages import Message
 from desktop_host.core.server_ports import Completion
 from desktop_host.core.servers import PromptSpec, ResourceSpec
+from desktop_host.core.sharing import Heard
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict, Json
 
@@ -55,6 +56,8 @@ class GatewaySpec:
     """Who may come over HTTP."""
     ready: Callable[[str], None] = lambda _url: None
     """Told the address once requests are taken."""
+    heard: Callable[[Heard], None] = lambda _heard: None
+    """Told each request that a client made."""
 
 
 class Asking(Protocol):

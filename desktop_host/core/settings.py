@@ -1,7 +1,6 @@
 """The settings of a profile, as data: page, command line and check are drawn from these fields.
 
-A key is `section.field`, e.g. `general.language`. Each field's metadata gives the widget, the choices or
-the range; its label and help are the locale keys `settings.<key>` and `settings.<key>.help`.
+A key is `section.field`. Each field's metadata gives the widget and its bounds; texts: `settings.<key>[.help]`.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from desktop_host.core.settings_fields import flag as _flag
 from desktop_host.core.settings_fields import lines as _lines
 from desktop_host.core.settings_fields import number as _number
 from desktop_host.core.settings_fields import text as _text
+from desktop_host.core.settings_gateway import GatewaySettings
 from desktop_host.core.settings_oauth import OAuthSettings
 from desktop_host.core.settings_storage import Storage
 from desktop_host.core.settings_telemetry import Telemetry
@@ -151,6 +151,7 @@ class Settings:
     cache: Cache = field(default_factory=Cache)
     routing: Routing = field(default_factory=Routing)
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
     storage: Storage = field(default_factory=Storage)
     telemetry: Telemetry = field(default_factory=Telemetry)
     endpoints: tuple[Endpoint, ...] = ()

@@ -17,6 +17,7 @@ from desktop_host.core.permissions import Rule
 from desktop_host.core.ports import History, Ledger
 from desktop_host.core.server_ports import ServerReach
 from desktop_host.core.sessions import SessionOptions, TurnStatus
+from desktop_host.core.sharing import Sharer
 from desktop_host.core.skill_admin import SkillAdmin
 from desktop_host.core.skills import SkillPin
 from desktop_host.core.transcript import Transcript, fold
@@ -84,6 +85,8 @@ class Host(Retelling, ToolSide):
         self._parts, self._sessions = parts, sessions
         self._inbox = inbox
         self.diagnostics = diagnostics
+        self.sharing: Sharer | None = None
+        """The window's gateway; none in a headless run."""
 
     @property
     def skills(self) -> SkillAdmin:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import mcp_types as T
 from mcp import MCPError
 from mcp.server import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
@@ -23,6 +25,7 @@ from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.host_calls import Caller, GatewaySpec, HostCalls
 from desktop_host.core.messages import EmbeddedResource
 from desktop_host.core.servers import PromptSpec
+from desktop_host.core.sharing import Heard
 from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import freeze
 from desktop_host.servers import gateway_wire as wire
@@ -43,8 +46,8 @@ _Context = ServerRequestContext[Any, Any]
 class Desk:
     """One caller's view of the host, as an MCP server."""
 
-    def __init__(self, calls: HostCalls, caller: Caller) -> None:
-        self._calls, self._caller = calls, caller
+    def __init__(self, calls: HostCalls, caller: Caller, heard: Callable[[Heard], None] = lambda _heard: None) -> None:
+        self._calls, self._caller, self._heard = calls, caller, heard
         self.news, self.operations = GatewayNews(self._watch), Operations()
         self.server: Server[Any] = Server(
             "desktop-host", version=__version__, title="Desktop Host", instructions=INSTRUCTIONS,
@@ -55,6 +58,21 @@ class Desk:
         # Not by the constructor, which warns that logging is deprecated since 2026-07-28: older clients have it.
         self.server.add_request_handler("logging/setLevel", T.SetLevelRequestParams, self._set_level)
         self.news.join(self.server)
+        self.server.middleware.append(self._hear)
+
+    async def _hear(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
+        """Tell of each request; what it carried is not told."""
+        started, ok = time.time(), False
+        try:
+            result = await call_next(ctx)
+            ok = not (isinstance(result, T.CallToolResult) and result.is_error)
+            return result
+        finally:
+            if ctx.request_id is not None:
+                given = ctx.params or {}
+                what = str(given.get("name") or given.get("uri") or "")[:200]
+                took = (time.time() - started) * 1000
+                self._heard(Heard(started, self._caller.name, _client_of(ctx), ctx.method, what, ok, took))
 
     async def _list_tools(self, _ctx: _Context, params: T.PaginatedRequestParams | None) -> T.ListToolsResult:
         page, following = _page(await self._calls.tools(self._caller), params)
@@ -156,6 +174,12 @@ class Desk:
         return self._calls.watch(self._caller, server, own)
 
 
+def _client_of(ctx: _Context) -> str:
+    known = ctx.session.client_params
+    info = known.client_info if known is not None else None
+    return f"{info.name} {info.version}"[:80] if info is not None else ""
+
+
 @contextlib.contextmanager
 def _faults() -> Any:
     """A host's fault as the protocol's error; nothing inner is told."""
@@ -182,7 +206,7 @@ async def serve(calls: HostCalls, spec: GatewaySpec) -> None:
     """
     callers = [key.caller for key in spec.keys] if spec.address is not None else [spec.stdio or Caller("main")]
     await asyncio.gather(*(calls.open(caller) for caller in callers))
-    desks = {caller.name: Desk(calls, caller) for caller in callers}
+    desks = {caller.name: Desk(calls, caller, spec.heard) for caller in callers}
     following = asyncio.create_task(_follow(calls, list(desks.values())))
     try:
         if spec.address is not None:

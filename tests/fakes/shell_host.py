@@ -42,6 +42,7 @@ from desktop_host.core.tools import ToolGroup, ToolHints, ToolSpec, alias_for
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from tests.fakes.fake_host import FakeHost
 from tests.fakes.memory_vault import MemoryVault
+from tests.fakes.shell_sharing import ShellSharing
 
 DAY = 86_400.0
 FAILURE = FailureReport(
@@ -552,6 +553,7 @@ class ShellHost(FakeHost):
         self.ledger = self
         self.models = ShellModels(self)
         self.history = ShellHistory(self)
+        self.sharing = ShellSharing(self.settings, self.secrets)
         self.rules = [Rule(Effect.ALLOW, "files.read_*", origin="person")]
 
     async def rename(self, session: str, title: str) -> None:

@@ -23,6 +23,7 @@ from desktop_host.ui.widgets.chat import ChatPage
 from desktop_host.ui.widgets.chat_reach import foot_height, into_chat
 from desktop_host.ui.widgets.diagnostics_room import DiagnosticsRoom
 from desktop_host.ui.widgets.first_run import FirstRun
+from desktop_host.ui.widgets.gateway_room import GatewayRoom
 from desktop_host.ui.widgets.inspector_place import InspectorPlace
 from desktop_host.ui.widgets.page import Empty, told
 from desktop_host.ui.widgets.server_art import art
@@ -66,6 +67,7 @@ class Workspace(QObject):
         self.inspector = InspectorPlace(self)
         self.skills = SkillsRoom(self)
         self.usage = UsageRoom(self)
+        self.gateway = GatewayRoom(self)
         self.diagnostics = DiagnosticsRoom(self)
         self._greeted = False
         self._open_error: HostError | None = None
@@ -125,6 +127,7 @@ class Workspace(QObject):
         found = self._pages.get("settings")
         if not isinstance(found, SettingsPage):
             found = SettingsPage(self.settings, self.models, self.permissions, self.show_first_run)
+            self.gateway.attach(found)
             self.diagnostics.attach(found)
             self._pages["settings"] = found
         return found
@@ -140,7 +143,7 @@ class Workspace(QObject):
         self.servers_page.show_add(text)
 
     def show_settings(self, tab: str = "general") -> None:
-        """The settings: `general`, `models`, `costs`, `permissions` or `diagnostics`."""
+        """The settings: `general`, `models`, `costs`, `permissions`, `gateway` or `diagnostics`."""
         self.go("settings", self.settings_page)
         self.settings_page.show_tab(tab)
 
