@@ -17,13 +17,14 @@ from desktop_host.skills.rules import check
 OWN = "desktop-host-"
 """Prefix of our keys below `metadata`."""
 
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _SPLIT_OWN = re.compile(r"[;；\n]")
 _SPLIT_WILD = re.compile(r"[;；,，、\n]")
 
 
 @dataclass(frozen=True, slots=True)
 class SkillDocument:
-    """What one SKILL.md says. `skill.digest` is empty until the folder is known."""
+    """What one SKILL.md says. `skill.digest` is empty where the folder is not known."""
 
     skill: SkillVersion
     problems: tuple[SkillProblem, ...]
@@ -40,7 +41,7 @@ class SkillDocument:
         return not any(p.strict for p in self.problems)
 
 
-def parse(raw: bytes, folder: str, file: str = "SKILL.md", version: str = "") -> SkillDocument:
+def parse(raw: bytes, folder: str, file: str = "SKILL.md", version: str = "", digest: str = "") -> SkillDocument:
     """Read a SKILL.md. Never raises for what stands in it.
 
     Args:
@@ -48,6 +49,7 @@ def parse(raw: bytes, folder: str, file: str = "SKILL.md", version: str = "") ->
         folder: name of the folder it lies in.
         file: its own name, as found.
         version: the version that the layout on disk gives it; empty where the layout says nothing.
+        digest: the digest of its folder.
     """
     problems: list[SkillProblem] = []
 
@@ -68,7 +70,7 @@ def parse(raw: bytes, folder: str, file: str = "SKILL.md", version: str = "") ->
     skill = SkillVersion(
         name=slug(label) or slug(folder) or "skill",
         version=version or said,
-        digest="",
+        digest=digest,
         description=description or first_paragraph(parts.body),
         body=parts.body,
         triggers=_triggers(meta, extra, numbers),
@@ -131,7 +133,7 @@ def _own(extra: dict[str, Any], key: str) -> list[str]:
 
 
 def _values(value: Any, split: re.Pattern[str]) -> list[str]:
-    if value is None or isinstance(value, dict):
+    if not value or isinstance(value, dict):
         return []
     if isinstance(value, list):
         return [text for item in value if not isinstance(item, dict) and (text := one_line(_joined(item)))]
@@ -154,6 +156,8 @@ def _label(value: Any) -> str:
 def _joined(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, str):
+        return value
     if isinstance(value, list):
         return " ".join(_joined(v) for v in value)
     if isinstance(value, dict):
@@ -163,7 +167,7 @@ def _joined(value: Any) -> str:
 
 def one_line(text: str) -> str:
     """`text` with every run of white space made one space."""
-    return " ".join(text.split())
+    return " ".join(text.split()) if text else ""
 
 
 def first_paragraph(body: str) -> str:
@@ -174,6 +178,8 @@ def first_paragraph(body: str) -> str:
 
 def slug(label: str) -> str:
     """A skill's id from any name: lower case, letters and digits of any script, single hyphens, at most 64."""
+    if len(label) <= 64 and _SLUG.fullmatch(label):
+        return label
     text = unicodedata.normalize("NFKC", label).lower()
     return re.sub(r"-+", "-", "".join(c if c.isalnum() else "-" for c in text)).strip("-")[:64].strip("-")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ from pathlib import Path
 from desktop_host.core.errors import UserFault
 from desktop_host.core.skill_admin import SkillFile
 from desktop_host.core.skills import SkillProblem
-from desktop_host.core.values import canonical
 from desktop_host.skills.problems import problem
 
 MAX_FILES = 10_000
@@ -39,6 +39,8 @@ class Manifest:
     """Newest change of a file (seconds since the epoch)."""
     real: str = ""
     """Real path of the folder."""
+    seen: tuple[object, ...] = field(default=(), repr=False, compare=False)
+    """What the walk saw of every file: the same again means that nothing has changed."""
 
     @property
     def size(self) -> int:
@@ -64,7 +66,7 @@ class DigestCache:
 
 
 def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
+    with open(path, "rb", buffering=0) as file:
         return hashlib.sha256(file.read()).hexdigest()
 
 
@@ -81,13 +83,45 @@ def _main(names: list[str]) -> str:
     return next((n for n in NAMES if n in names), min(names, default=""))
 
 
-def survey(folder: Path, cache: DigestCache) -> Manifest:
-    """List and digest the files of a skill. Links that lead out of the folder are left out and told."""
-    root = os.path.realpath(folder)
+class RealPaths:
+    """Real paths of many folders side by side: what lies above them is looked at once. For the time of one scan."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, folder: str | Path) -> str:
+        """The real path of a folder."""
+        path = os.fspath(folder)
+        above, name = os.path.split(path)
+        if not above or name in ("", ".", "..") or os.path.islink(path):
+            return os.path.realpath(path)
+        real = self._known.get(above)
+        if real is None:
+            real = self._known[above] = os.path.realpath(above)
+        return os.path.join(real, name)
+
+
+def survey(folder: Path, cache: DigestCache, before: Manifest | None = None, real: str = "") -> Manifest:
+    """List and digest the files of a skill. Links that lead out of the folder are left out and told.
+
+    Args:
+        folder: the skill's folder.
+        cache: digests that are known.
+        before: an earlier reading, returned as it is where no file has changed.
+        real: the folder's real path where the caller knows it.
+    """
+    root = real or os.path.realpath(folder)
     files: list[SkillFile] = []
     problems: list[SkillProblem] = []
     changed, size = 0.0, 0
-    for path, relative, info in _walk(root, problems):
+    walked = list(_walk(root, problems))
+    seen = (
+        *((r, i.st_dev, i.st_ino, i.st_size, i.st_mtime_ns, i.st_ctime_ns, i.st_mode) for _, r, i in walked),
+        *problems,
+    )
+    if before is not None and before.seen == seen and before.real == root:
+        return before
+    for path, relative, info in walked:
         if not stat.S_ISREG(info.st_mode):
             problems.append(problem("file-skipped", 0, "not a regular file", relative))
             continue
@@ -107,7 +141,7 @@ def survey(folder: Path, cache: DigestCache) -> Manifest:
         files.append(SkillFile(relative, info.st_size, sha, kind_of(relative)))
     files.sort(key=lambda f: f.path)
     main = _main([f.path for f in files if f.path.lower() == "skill.md"])
-    return Manifest(tuple(files), digest_of(files), main, tuple(problems), changed, root)
+    return Manifest(tuple(files), digest_of(files), main, tuple(problems), changed, root, seen)
 
 
 def _walk(root: str, problems: list[SkillProblem]) -> Iterator[tuple[str, str, os.stat_result]]:
@@ -161,8 +195,13 @@ def _inside(root: str, path: str, relative: str, problems: list[SkillProblem]) -
 
 def digest_of(files: list[SkillFile] | tuple[SkillFile, ...]) -> str:
     """The digest of a version: sha256 over every path and its sha256, in the order of the paths."""
-    rows = sorted([f.path, f.sha256] for f in files)
-    return hashlib.sha256(canonical(rows).encode()).hexdigest()
+    # The canonical JSON of the rows, put together here: `json.dumps` costs more than the rest of a skill's digest.
+    rows = sorted((f.path, f.sha256) for f in files)
+    text = ",".join(f'[{_quoted(path)},"{sha}"]' for path, sha in rows)
+    return hashlib.sha256(f"[{text}]".encode()).hexdigest()
+
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def kind_of(relative: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from desktop_host.core.skills import SkillProblem
@@ -38,10 +38,10 @@ def check(parts: Parts, folder: str, file: str) -> Iterator[SkillProblem]:
     for key in parts.meta:
         if key not in FIELDS:
             yield problem("unexpected-field", at(key), key)
-    yield from _name(parts, folder, at("name"))
-    yield from _text_field(parts, "description", DESCRIPTION_MAX, at("description"))
+    yield from _name(parts, folder, at)
+    yield from _text_field(parts, "description", DESCRIPTION_MAX, at)
     if "compatibility" in parts.meta:
-        yield from _text_field(parts, "compatibility", COMPATIBILITY_MAX, at("compatibility"))
+        yield from _text_field(parts, "compatibility", COMPATIBILITY_MAX, at)
     for number, row in enumerate(parts.block.split("\n"), parts.block_line):
         match = _COMMENT.match(row)
         if match:
@@ -55,30 +55,30 @@ def check(parts: Parts, folder: str, file: str) -> Iterator[SkillProblem]:
         yield problem("inline-command", parts.body_line + parts.body.count("\n", 0, command.start() + 1), command[0])
 
 
-def _name(parts: Parts, folder: str, line: int) -> Iterator[SkillProblem]:
+def _name(parts: Parts, folder: str, at: Callable[[str], int]) -> Iterator[SkillProblem]:
     value: Any = parts.meta.get("name")
     if value is None or value == "" or (isinstance(value, str) and not value.strip()):
-        yield problem("name-missing", line, folder)
+        yield problem("name-missing", at("name"), folder)
         return
     if not isinstance(value, str):
-        yield problem("name-not-text", line, folder)
+        yield problem("name-not-text", at("name"), folder)
         return
     name = unicodedata.normalize("NFKC", value.strip())
     if len(name) > NAME_MAX:
-        yield problem("name-too-long", line, str(len(name)))
+        yield problem("name-too-long", at("name"), str(len(name)))
     sound = name == name.lower() and all(c.isalnum() or c == "-" for c in name)
     if not sound or name.startswith("-") or name.endswith("-") or "--" in name:
-        yield problem("name-charset", line, name)
+        yield problem("name-charset", at("name"), name)
     if unicodedata.normalize("NFKC", folder) != name:
-        yield problem("name-mismatch", line, f"{name} ({folder})")
+        yield problem("name-mismatch", at("name"), f"{name} ({folder})")
 
 
-def _text_field(parts: Parts, key: str, limit: int, line: int) -> Iterator[SkillProblem]:
+def _text_field(parts: Parts, key: str, limit: int, at: Callable[[str], int]) -> Iterator[SkillProblem]:
     value = parts.meta.get(key)
     empty = value is None or (isinstance(value, str) and not value.strip())
     if key == "description" and (empty or value == [] or value == {}):
-        yield problem("description-missing", line)
+        yield problem("description-missing", at(key))
     elif value is not None and not isinstance(value, str):
-        yield problem(f"{key}-not-text", line)
+        yield problem(f"{key}-not-text", at(key))
     elif isinstance(value, str) and len(value) > limit:
-        yield problem(f"{key}-too-long", line, str(len(value)))
+        yield problem(f"{key}-too-long", at(key), str(len(value)))

@@ -12,7 +12,7 @@ from pathlib import Path
 from desktop_host.core.skill_admin import SkillPlace
 from desktop_host.core.skills import SkillProblem, SkillVersion
 from desktop_host.skills.document import SkillDocument, parse, slug
-from desktop_host.skills.folder import SKIPPED, DigestCache, Manifest, main_file, survey
+from desktop_host.skills.folder import SKIPPED, DigestCache, Manifest, RealPaths, main_file, survey
 from desktop_host.skills.problems import problem
 from desktop_host.skills.rollout import FILE, Rollout, default_for, main_version, read
 
@@ -104,10 +104,10 @@ def discover(root: Path) -> Iterator[tuple[Path, list[tuple[str, Path]]]]:
             continue
         seen.add(real)
         main, children = _listed(folder)
-        if main:
-            yield Path(folder), [("", Path(folder))]
-            continue
         path = Path(folder)
+        if main:
+            yield path, [("", path)]
+            continue
         versions = _versions(path)
         if versions:
             yield path, versions
@@ -155,8 +155,10 @@ class Scanner:
 
     def __init__(self) -> None:
         self._digests = DigestCache()
-        self._entries: dict[tuple[Path, str], tuple[tuple[object, ...], Entry]] = {}
-        self._good: dict[tuple[Path, str], Entry] = {}
+        self._reals = RealPaths()
+        self._entries: dict[tuple[str, str], tuple[Manifest, Entry]] = {}
+        """What lies in each folder now, and its reading (the last good one where it is broken)."""
+        self._good: dict[tuple[str, str], Entry] = {}
         self._touched: frozenset[str] | None = None
         self._holders: frozenset[str] = frozenset()
         """The touched paths and all folders above them."""
@@ -171,15 +173,16 @@ class Scanner:
         looked up in any case.
         """
         self._touched = touched
+        self._reals = RealPaths()
         self._holders = frozenset(_above(touched or frozenset()))
         every: list[Found] = []
         first: dict[str, Found] = {}
-        read_now: set[tuple[Path, str]] = set()
+        read_now: set[tuple[str, str]] = set()
         for place in places:
             if not place.trusted:
                 continue
             for folder, versions in discover(Path(place.path)):
-                read_now.update((f, v) for v, f in versions)
+                read_now.update((str(f), v) for v, f in versions)
                 found = self._found(folder, versions, place, rollouts or {})
                 winner = first.setdefault(found.name, found)
                 every.append(found if winner is found else replace(found, shadowed_by=str(winner.folder)))
@@ -222,20 +225,19 @@ class Scanner:
 
     def entry(self, folder: Path, version: str) -> Entry:
         """One version; where it is broken now, the last good reading of it."""
-        key = (folder, version)
+        key = (str(folder), version)
         before = self._entries.get(key)
         if before is not None and self._spared(before[1].manifest.real):
             return before[1]
-        manifest = survey(folder, self._digests)
-        signature = (manifest.digest, manifest.main, manifest.problems, manifest.changed)
-        if before and before[0] == signature:
+        manifest = survey(folder, self._digests, before and before[0], self._reals.of(folder))
+        if before and manifest is before[0]:
             return before[1]
         entry = self._read(folder, version, manifest)
         if entry.loaded:
             self._good[key] = entry
         elif (good := self._good.get(key)) is not None:
             entry = replace(good, problems=entry.problems, stale=True, document=entry.document)
-        self._entries[key] = (signature, entry)
+        self._entries[key] = (manifest, entry)
         return entry
 
     def _spared(self, real: str) -> bool:
@@ -251,12 +253,16 @@ class Scanner:
     def _read(self, folder: Path, version: str, manifest: Manifest) -> Entry:
         raw, problems = b"", manifest.problems
         try:
-            raw = (folder / manifest.main).read_bytes() if manifest.main else b""
+            raw = _bytes(os.path.join(manifest.real, manifest.main)) if manifest.main else b""
         except OSError as error:
             problems = (*problems, problem("unreadable", 0, error.strerror or str(error)))
-        document = parse(raw, folder.name, manifest.main or "SKILL.md", version)
-        skill = replace(document.skill, digest=manifest.digest)
-        return Entry(folder, skill, document, manifest, (*document.problems, *problems), raw)
+        document = parse(raw, folder.name, manifest.main or "SKILL.md", version, manifest.digest)
+        return Entry(folder, document.skill, document, manifest, (*document.problems, *problems), raw)
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
 def _above(paths: frozenset[str]) -> Iterator[str]:

@@ -72,9 +72,61 @@ def load(block: str, found: Found) -> dict[str, Any]:
     return {str(k): v for k, v in data.items()}
 
 
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+
+
+@cache
+def _composer() -> Any:
+    """Text to nodes and no further: what a value is of a plain block needs no rules of YAML."""
+    import yaml
+
+    try:
+        from yaml._yaml import CParser
+    except ImportError:  # PyYAML without libyaml
+        return None
+    base: Any = CParser
+
+    class Composer(base):  # type: ignore[misc]
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+            return "null" if kind is yaml.ScalarNode and implicit[0] and value in _NULLS else "text"
+
+        def descend_resolver(self, parent: Any, index: Any) -> None: ...
+        def ascend_resolver(self) -> None: ...
+
+    return Composer
+
+
+def _plainly(block: str) -> Any:
+    """A block without flows, anchors, tags and merge keys: what the loader would say, in a third of the time."""
+    composer = _composer()(block)
+    try:
+        node = composer.get_single_node()
+    finally:
+        composer.dispose()
+    return None if node is None else _value(node, [0])
+
+
+def _value(node: Any, count: list[int]) -> Any:
+    import yaml
+
+    count[0] += 1
+    if count[0] > MAX_NODES:
+        raise yaml.YAMLError("too many nodes")
+    value = node.value
+    if isinstance(value, str):
+        return None if node.tag == "null" else value
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(v, count) for v in value]
+    if not all(isinstance(k.value, str) for k, _ in value):
+        raise yaml.YAMLError("found unhashable key")
+    return {str(_value(k, count)): _value(v, count) for k, v in value}
+
+
 def _parse(block: str) -> Any:
     import yaml
 
+    if not _SPECIAL.search(block) and "<<" not in block and _composer() is not None:
+        return _plainly(block)
     try:
         return _plain(yaml.load(block, Loader=_loader()), [0])
     except (ValueError, TypeError) as error:  # an unhashable key, a scalar its own tag refuses

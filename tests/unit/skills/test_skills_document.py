@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import time
 
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from desktop_host.skills import yaml_text
 from desktop_host.skills.document import parse, slug, tools_of
 
 
@@ -103,3 +109,29 @@ def test_allowed_tools_keep_their_parentheses_whole():
 def test_binary_rubbish_is_refused_with_a_reason():
     document = parse(bytes(range(256)) * 20, "demo")
     assert not document.loaded and document.problems
+
+
+_WORD = st.text(st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters="[{&*!"), max_size=12)
+_ROWS = st.lists(
+    st.one_of(
+        st.builds(lambda k, v: f"{k}: {v}", st.sampled_from(["name", "description", "version", "on"]), _WORD),
+        st.builds(lambda v: f"metadata:\n  a: {v}\n  b:", _WORD),
+        st.builds(lambda v, w: f"triggers:\n- {v}\n- {w}", _WORD, _WORD),
+        st.builds(lambda v: f"text: |\n  {v}\n  more", _WORD),
+        st.sampled_from(["x: 1.10", "y: ~", "z:", "q: 'a''b'", 'p: "a\\tb"', "n: null", "? k\n: v", "d: 2024-01-02"]),
+    ),
+    max_size=5,
+)
+
+
+@given(_ROWS)
+@settings(max_examples=300, deadline=None)
+def test_a_plain_block_says_without_the_rules_of_yaml_what_it_says_with_them(rows):
+    block = "\n".join(rows)
+    try:
+        expected = yaml_text._plain(yaml.load(block, Loader=yaml_text._loader()), [0])
+    except (yaml.YAMLError, ValueError, TypeError):
+        with pytest.raises(yaml.YAMLError):
+            yaml_text._parse(block)
+        return
+    assert yaml_text._parse(block) == expected

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from desktop_host.core.errors import UserFault
-from desktop_host.core.skill_admin import SkillPlace
-from desktop_host.skills.folder import DigestCache, inside, survey
+from desktop_host.core.skill_admin import SkillFile, SkillPlace
+from desktop_host.core.values import canonical
+from desktop_host.skills.folder import DigestCache, RealPaths, digest_of, inside, survey
 from desktop_host.skills.scan import Scanner, discover
 from desktop_host.skills.state import SkillState
 
@@ -101,6 +105,37 @@ def test_a_digest_covers_paths_and_contents_and_nothing_else(tmp_path):
     assert survey(folder, DigestCache()).digest == one
     (folder / "a.txt").rename(folder / "b.txt")
     assert survey(folder, DigestCache()).digest != one
+
+
+@given(st.lists(st.tuples(st.text(max_size=20), st.text("0123456789abcdef", min_size=64, max_size=64)), max_size=5))
+def test_a_digest_is_that_of_the_canonical_json_of_its_files(rows):
+    rows = [(path.encode("utf-8", "replace").decode(), sha) for path, sha in rows]
+    files = [SkillFile(path, 0, sha, "other") for path, sha in rows]
+    text = canonical(sorted([path, sha] for path, sha in rows))
+    assert digest_of(files) == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_folder_in_which_nothing_changed_is_not_listed_anew(tmp_path):
+    folder = make(tmp_path, "demo")
+    (folder / "a.txt").write_text("1")
+    before = survey(folder, DigestCache())
+    assert survey(folder, DigestCache(), before) is before
+    (folder / "a.txt").write_text("2")
+    os.utime(folder / "a.txt", ns=(0, int(before.changed * 1e9)))
+    after = survey(folder, DigestCache(), before)
+    assert after is not before and after.digest != before.digest
+    (folder / "b.txt").symlink_to("/etc/hostname")
+    assert [p.code for p in survey(folder, DigestCache(), after).problems] == ["symlink-outside"]
+
+
+def test_real_paths_are_those_of_the_system(tmp_path):
+    (tmp_path / "real" / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "real" / "hop").symlink_to("inner")
+    reals = RealPaths()
+    for path in (tmp_path, tmp_path / "link", tmp_path / "link" / "inner", tmp_path / "link" / "hop", "/", ".",
+                 tmp_path / "link" / "hop" / "..", tmp_path / "gone" / "x"):  # fmt: skip
+        assert reals.of(path) == os.path.realpath(path)
 
 
 def test_a_broken_skill_costs_itself_and_its_last_good_version_stays(tmp_path):
