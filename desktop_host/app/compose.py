@@ -34,6 +34,7 @@ from desktop_host.engine.results import ResultReader
 from desktop_host.engine.reviewer import HostReviewer
 from desktop_host.engine.sessions import Sessions
 from desktop_host.engine.spending import Spending
+from desktop_host.engine.subtasks import Subtasks
 from desktop_host.engine.toolkit import Toolkit
 
 AskPassphrase = Callable[[], Awaitable[str | None]]
@@ -108,7 +109,8 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             async def emit(session: str | None, event: Event) -> None:
                 await sessions.emit(session, event)
 
-            inbox, askers = Inbox(emit, spec.headless), Askers()
+            inbox = Inbox(emit, spec.headless, lambda session: sessions.face(session))
+            askers = Askers()
             spending = Spending(models, settings, clock, storage.purses)
             reviewer = HostReviewer(
                 inbox,
@@ -147,9 +149,11 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 )
             )  # fmt: skip
             results = ResultReader(storage.history, lambda session: sessions.context(session))
+            subtasks = Subtasks(lambda: sessions, skills.source, lambda session: bool(skills.tools.specs(session)))
             tools = Toolkit(
-                BuiltinTools(servers, (skills.tools, results)), await ToolkitFile.open(profile.path / "toolkit.json"),
-                storage.history, secrets, servers.call_tool, servers.learn_secrets,
+                BuiltinTools(servers, (skills.tools, subtasks, results)),
+                await ToolkitFile.open(profile.path / "toolkit.json"), storage.history, secrets, servers.call_tool,
+                servers.learn_secrets,
             )  # fmt: skip
             gate = Gate(inbox, storage.ledger, settings.current, tools.is_trusted, tools.default)
             bundles = Bundles(profile.path / "bundles", servers, secrets)

@@ -86,6 +86,10 @@ class TextView:
                     if ours:  # The host answered the model itself; no tool said anything.
                         self._answered.add(e.call_id)
                     self._note("  " + tr(why if ours else "cli.call.denied_by_rule"))
+            case ev.SubtaskChanged() as e if e.state != "waiting":
+                wrong = clipped(str(e.error["message"])) if e.error and e.state != "done" else ""
+                part = tr("cli.part", number=e.number, name=e.name, state=tr(f"chat.part.{e.state}"))
+                self._note("  " + " · ".join(filter(None, (part, e.skill.replace("@", " "), wrong))))
             case ev.ToolProgress() as e:
                 self._out.passing(f"  {self._names.get(e.call_id, '')} {progress_text(e.progress, e.total, e.message)}")
             case ev.ToolSettled() as e:

@@ -49,6 +49,8 @@ class ApproveTool:
     """Names of the arguments that the person has fixed and the model did not choose."""
     advice: Advice | None = None
     """A second opinion, where the person wants one."""
+    part: str = ""
+    """Name of the sub-task whose call it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class FillForm:
     """How often the server has asked during this call, this time included."""
     calls: tuple[RunningCall, ...] = ()
     """The request during which it asks; several where it is one of these and nothing tells which."""
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class OpenUrl:
     """It was opened during this call already: the server waits for what the person does there."""
     purpose: str = ""
     """`sign_in`: the host itself asks, on behalf of signing in to the server; `message` is for scripts then."""
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,7 @@ class ReviewSampling:
     """As in `FillForm`."""
     choice: ModelChoice | None = None
     """Why it is this model, and which others could answer."""
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,7 @@ class ReviewReply:
     """What of the request this model does not take: `temperature`, `stop`, …"""
     stop: str = "endTurn"
     """Why the model stopped, in MCP's words."""
+    part: str = ""
 
 
 Ask: TypeAlias = ApproveTool | FillForm | OpenUrl | ReviewSampling | ReviewReply

@@ -21,7 +21,7 @@ from desktop_host.core.events_model import (
 from desktop_host.core.messages import ContentBlock, Message, Outcome
 from desktop_host.core.permissions import Effect
 from desktop_host.core.servers import ServerStatus
-from desktop_host.core.session_events import Branched, FeedbackGiven
+from desktop_host.core.session_events import Branched, FeedbackGiven, SubtaskChanged
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
 from desktop_host.core.skill_events import SkillPinned
 from desktop_host.core.skills import SkillPin
@@ -30,9 +30,9 @@ from desktop_host.core.values import EMPTY, FrozenDict, Json
 __all__ = [
     "AskRaised", "AskSettled", "AssistantSaid", "Attachment", "Branched", "Compacted", "CompactionUndone", "Event",
     "FeedbackGiven", "LibraryChanged", "Notice", "RetryScheduled", "RouteChanged", "ServerChanged", "SessionOpened",
-    "SessionRenamed", "SkillPinned", "SkillsChosen", "Stamped", "StateChanged", "ThinkingStreamed", "TokenDelta",
-    "ToolProgress", "ToolRequested", "ToolSettled", "ToolStarted", "ToolsChanged", "TurnEnded", "TurnStarted",
-    "UsageRecorded", "UserSaid", "subject",
+    "SessionRenamed", "SkillPinned", "SkillsChosen", "Stamped", "StateChanged", "SubtaskChanged", "ThinkingStreamed",
+    "TokenDelta", "ToolProgress", "ToolRequested", "ToolSettled", "ToolStarted", "ToolsChanged", "TurnEnded",
+    "TurnStarted", "UsageRecorded", "UserSaid", "subject",
 ]  # fmt: skip
 
 
@@ -255,7 +255,7 @@ Event: TypeAlias = (
     SessionOpened | SessionRenamed | UserSaid | TurnStarted | SkillsChosen | TokenDelta | ThinkingStreamed
     | AssistantSaid | ToolRequested | ToolStarted | ToolProgress | ToolSettled | AskRaised | AskSettled
     | RouteChanged | UsageRecorded | RetryScheduled | Compacted | CompactionUndone | Notice | ToolsChanged | TurnEnded
-    | StateChanged | ServerChanged | LibraryChanged | SkillPinned | Branched | FeedbackGiven
+    | StateChanged | ServerChanged | LibraryChanged | SkillPinned | Branched | FeedbackGiven | SubtaskChanged
 )  # fmt: skip
 
 

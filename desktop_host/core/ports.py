@@ -128,6 +128,21 @@ class SkillSource(Protocol):
         """What a person granted to the skills that are active in the running turn."""
         ...
 
+    async def hand_over(self, session: str, part: str, skill: str, given: str) -> tuple[str, tuple[str, ...]]:
+        """Let a sub-task's session work with the versions of the session above it, by one skill or (empty) by any.
+
+        Returns:
+            `name@version` of the skill, and the skills that may stand in where it fails.
+
+        Raises:
+            UserFault: `not_found`; `bad_skill`, it is broken, off or the person's alone.
+        """
+        ...
+
+    async def settle(self, session: str, status: str) -> None:
+        """A turn ended: note with the session how the skills' runs in it ended."""
+        ...
+
     async def pin(self, session: str, name: str, version: str | None) -> SkillPin:
         """Give a session a version of a skill (None: what a new session would get) from its next message on.
 

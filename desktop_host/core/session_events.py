@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from desktop_host.core.delivery import Kept
+from desktop_host.core.values import FrozenDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,34 @@ class FeedbackGiven(Kept):
     good: bool | None
     """None: the earlier word is taken back."""
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskChanged(Kept):
+    """A part of a call that was handed to several sub-tasks is in another state."""
+
+    type: ClassVar[str] = "subtask_changed"
+    call_id: str
+    number: int
+    """Its place in the call, from 1."""
+    name: str
+    state: str
+    """`waiting` (for those it builds on), `running`, `done`, `failed`, `skipped` (one that it builds on failed),
+    `cancelled`, `unknown` (the host died)."""
+    child: str = ""
+    """The sub-task's own session; empty until it has one."""
+    skill: str = ""
+    """`name@version`, or the name alone."""
+    instead_of: str = ""
+    """The skill that failed before, where another stands in."""
+    error: FrozenDict | None = None
+    """`{code, message, params}` of what failed it, or what failed the skill it stands in for."""
+    text: str = ""
+    """Its result."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

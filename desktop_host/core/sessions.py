@@ -92,6 +92,10 @@ class SessionOptions:
     skills: tuple[str, ...] | None = None
     budget_usd: float | None = None
     token_budget: int | None = None
+    parent: str | None = None
+    """The session of whose turn this one is a part. It is not listed, is paid for by it and is deleted with it."""
+    depth: int = 0
+    """How many sessions stand above it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,106 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from desktop_host.core import events as ev
-from desktop_host.core.asks import Ask
-from desktop_host.core.messages import ContentBlock, Message, Outcome, Text, Thinking
-from desktop_host.core.permissions import Effect
+from desktop_host.core.entries import (
+    AskEntry,
+    AssistantEntry,
+    Entry,
+    NoticeEntry,
+    SubtaskEntry,
+    ToolEntry,
+    UserEntry,
+)
+from desktop_host.core.messages import Text, Thinking
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
-from desktop_host.core.skills import SkillPin
-from desktop_host.core.values import EMPTY, FrozenDict, Json
+from desktop_host.core.values import FrozenDict
 
-
-@dataclass(frozen=True, slots=True)
-class UserEntry:
-    """What the person said."""
-
-    key: str
-    turn: int
-    text: str
-    attachments: tuple[ev.Attachment, ...] = ()
-    blocks: tuple[ContentBlock, ...] = ()
-    skills: tuple[SkillPin, ...] = ()
-    source: str = ""
-    """`prompt:<server>.<name>` where it is a server's prompt."""
-    suggested: tuple[str, ...] = ()
-    """Skills that were offered and not used."""
-    prelude: tuple[Message, ...] = ()
-    """Messages that came before this one with a server's prompt; the model has them, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantEntry:
-    """What the model said; `streaming` while it is still coming."""
-
-    key: str
-    turn: int
-    text: str = ""
-    thinking: str = ""
-    model: str = ""
-    streaming: bool = False
-    partial: bool = False
-    cached: bool = False
-    """An earlier answer of the host's own store; the person may ask again."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-    """Of the request behind this reply; None: unknown, or nothing was asked."""
-    good: bool | None = None
-    """What the person thinks of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolEntry:
-    """One call, from the model's wish to its result."""
-
-    key: str
-    turn: int
-    call_id: str
-    server: str = ""
-    tool: str = ""
-    title: str = ""
-    arguments: FrozenDict = EMPTY
-    verdict: Effect = Effect.ASK
-    started: bool = False
-    started_at: float | None = None
-    outcome: Outcome | None = None
-    content: tuple[ContentBlock, ...] = ()
-    structured: Json = None
-    duration_ms: float = 0.0
-    progress: float | None = None
-    total: float | None = None
-    message: str | None = None
-    left_s: float | None = None
-    problem: str = ""
-    """Code of why the host could not have the call done."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoticeEntry:
-    """A line of the host's own: a notice, a retry, a changed model, changed tools, how a turn ended."""
-
-    key: str
-    turn: int
-    code: str
-    params: FrozenDict = EMPTY
-    until: float | None = None
-    """For a scheduled retry: when (seconds since the epoch)."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskEntry:
-    """A question to the person. `action` is set once it is answered."""
-
-    key: str
-    turn: int
-    ask: Ask
-    action: str | None = None
-    by: str | None = None
-
-
-Entry: TypeAlias = UserEntry | AssistantEntry | ToolEntry | NoticeEntry | AskEntry
+__all__ = [
+    "AskEntry", "AssistantEntry", "Entry", "NoticeEntry", "SubtaskEntry", "ToolEntry", "Transcript", "UserEntry",
+    "fold",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +169,23 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
         case ev.FeedbackGiven() as e:
             told = next((x for x in reversed(t.entries) if x.turn == e.turn and isinstance(x, AssistantEntry)), None)
             return _put(t, replace(told, good=e.good)) if told else t
+        case ev.SubtaskChanged() as e:
+            return _subtask(t, s, e)
         case ev.ServerChanged() | ev.LibraryChanged():
             return t
+
+
+def _subtask(t: Transcript, s: ev.Stamped, e: ev.SubtaskChanged) -> Transcript:
+    """Put a part's new state beside the others of its call; what it used counts for the conversation."""
+    tool = _tool(t, e.call_id, s.turn)
+    known = {part.last.number: part for part in tool.subtasks}
+    before = known.get(e.number)
+    known[e.number] = SubtaskEntry(e, before.started_at if before else s.t, s.t)
+    cost = None if t.cost_usd is None or e.cost_usd is None else t.cost_usd + e.cost_usd
+    t = replace(
+        t, input_tokens=t.input_tokens + e.input_tokens, output_tokens=t.output_tokens + e.output_tokens, cost_usd=cost,
+    )  # fmt: skip
+    return _put(t, replace(tool, subtasks=tuple(known[n] for n in sorted(known))))
 
 
 def _usage(t: Transcript, turn: int, e: ev.UsageRecorded) -> Transcript:

@@ -33,7 +33,7 @@ from desktop_host.core.models import (
 from desktop_host.core.ports import ChatModel
 from desktop_host.core.tokens import of_text
 from desktop_host.core.values import FrozenDict
-from desktop_host.engine.context import SessionContext
+from desktop_host.engine.context import SessionContext, TurnSpent
 from desktop_host.engine.spending import Grant, Need
 
 _log = logging.getLogger(__name__)
@@ -53,8 +53,10 @@ class Asking:
         self._fresh = fresh
         self._asked: str | None = None
         """REF of the model that is being asked, while it is."""
-        self._used = 0
-        """Tokens of this turn so far, its tool rounds included."""
+        if context.parent is None:
+            context.spent = TurnSpent()
+        self._spent = context.root.spent
+        """Tokens of this turn so far, its tool rounds and sub-tasks included."""
         self.text: list[str] = []
         """What was streamed of the last reply."""
         self._thinking: list[str] = []
@@ -69,9 +71,9 @@ class Asking:
         """
         context = self._context
         request, input_tokens = self._request()
-        options = context.options
         grant = await self._parts.spending.admit(Need(
-            ref, request, input_tokens, context.session, options.budget_usd, tokens_limited=self._limit is not None,
+            ref, request, input_tokens, context.root.session, context.root.options.budget_usd,
+            tokens_limited=self._limit is not None,
         ))  # fmt: skip
         self.text, self._thinking = [], []
         try:
@@ -102,7 +104,7 @@ class Asking:
 
     @property
     def _limit(self) -> int | None:
-        return self._context.options.token_budget or self._parts.settings.current().budgets.turn_tokens or None
+        return self._context.root.options.token_budget or self._parts.settings.current().budgets.turn_tokens or None
 
     def _request(self) -> tuple[ModelRequest, int]:
         """The next request, and an estimate of its input tokens.
@@ -127,12 +129,13 @@ class Asking:
         )
         limit = self._limit
         if limit is not None:
-            left = limit - self._used - tokens
+            left = limit - self._spent.tokens - tokens
             if left < LEAST_TOKENS:
+                spent = self._spent.tokens
                 raise HostError(
                     "budget_spent",
-                    f"the turn used {self._used} of {limit} tokens, and the next request needs about {tokens}",
-                    reason="turn", scope="turn", limit=limit, budget=limit, spent=self._used,
+                    f"the turn used {spent} of {limit} tokens, and the next request needs about {tokens}",
+                    reason="turn", scope="turn", limit=limit, budget=limit, spent=spent,
                 )  # fmt: skip
             request = replace(request, max_tokens=min(left, request.max_tokens or left))
         return request, tokens
@@ -191,10 +194,10 @@ class Asking:
         await self._drop_draft()
 
     def _count(self, usage: Usage) -> list[Event]:
-        before, limit = self._used, self._limit
-        self._used += usage.total
-        if limit is not None and self._used >= limit * 0.8 > before:
-            return [Notice("turn_tokens_near", FrozenDict({"spent": self._used, "limit": limit}))]
+        before, limit = self._spent.tokens, self._limit
+        self._spent.tokens += usage.total
+        if limit is not None and self._spent.tokens >= limit * 0.8 > before:
+            return [Notice("turn_tokens_near", FrozenDict({"spent": self._spent.tokens, "limit": limit}))]
         return []
 
     def _keep_draft(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from desktop_host.core.asks import (
     Allow,
@@ -45,8 +45,12 @@ class HeadlessPolicy:
 class Inbox:
     """The open asks of a host."""
 
-    def __init__(self, emit: Emit, policy: HeadlessPolicy | None) -> None:
+    def __init__(
+        self, emit: Emit, policy: HeadlessPolicy | None, face: Callable[[str], tuple[str, str]] = lambda s: (s, "")
+    ) -> None:
         self._emit = emit
+        self._face = face
+        """For a session: the one in which its questions are asked, and the name of the part of that it is."""
         self._policy = policy
         self._open: dict[str, tuple[Ask, asyncio.Future[tuple[Answer, str]]]] = {}
         """By id: the ask and what will hold its answer and who gave it."""
@@ -64,7 +68,13 @@ class Inbox:
         return found
 
     async def ask(self, ask: Ask) -> Answer:
-        """Raise an ask and wait for its answer. Cancelling dismisses it."""
+        """Raise an ask and wait for its answer. Cancelling dismisses it.
+
+        What a sub-task asks stands in the conversation of which it is a part.
+        """
+        if ask.session is not None:
+            session, part = self._face(ask.session)
+            ask = replace(ask, session=session, part=part) if part else ask
         if self._policy is not None:
             await self._emit(ask.session, AskRaised(ask))
             answer = self._by_policy(self._policy, ask)

@@ -111,7 +111,8 @@ class Retelling(ToolSide):
         kept = [s for s in events if s.turn < end]
         title = _next_title(row.title) if any(isinstance(s.event, UserSaid) for s in kept) else ""
         made = uuid.uuid4().hex
-        await self.history.create(made, title, await self.history.options(session))
+        options = replace(await self.history.options(session), parent=None, depth=0)
+        await self.history.create(made, title, options)
         prefix = await self.history.state(session, PREFIX)
         if prefix is not None:
             # The vendors' caches and bound reasoning hold only if the model is told the same start.

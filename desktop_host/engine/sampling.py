@@ -160,9 +160,10 @@ class Sampling:
         self._requests[conversation] = place + 1
         asked = replace(_model_request(request), conversation=conversation, step_index=place)
         context = self._context(origin.session)
+        payer = context.root if context else None
         grant = await self._spending.admit(Need(
-            ref, asked, of_request(asked.messages, asked.system, asked.tools), origin.session,
-            context.options.budget_usd if context else None, origin.server, cap,
+            ref, asked, of_request(asked.messages, asked.system, asked.tools),
+            payer.session if payer else origin.session, payer.options.budget_usd if payer else None, origin.server, cap,
         ))  # fmt: skip
         written: list[str] = []
         notices: list[ModelNotice] = []

@@ -14,11 +14,12 @@ from desktop_host.core.events import (
     Event,
     SessionOpened,
     Stamped,
+    SubtaskChanged,
     ToolSettled,
     ToolStarted,
     TurnEnded,
 )
-from desktop_host.core.messages import Outcome
+from desktop_host.core.messages import ContentBlock, Outcome, Text
 from desktop_host.core.models import Purpose
 from desktop_host.core.permissions import Effect, Rule
 from desktop_host.core.routes import ref_for
@@ -67,6 +68,11 @@ class Sessions:
         """What an open session knows."""
         actor = self._actors.get(session or "")
         return actor.context if actor else None
+
+    def face(self, session: str) -> tuple[str, str]:
+        """Where the questions of a session are asked: see `SessionContext.face`."""
+        context = self.context(session)
+        return context.face if context else (session, "")
 
     async def actor(self, session: str) -> SessionActor:
         """The actor of a session, opened if need be: leased, recovered, ready.
@@ -141,6 +147,25 @@ class Sessions:
         await self._parts.history.release(session)
 
 
+_UNDER_WAY = ("waiting", "running")
+
+
+def _parts(events: tuple[Stamped, ...], call_id: str) -> list[SubtaskChanged]:
+    """How the parts of a call stood at the end."""
+    last = {
+        s.event.number: s.event for s in events if isinstance(s.event, SubtaskChanged) and s.event.call_id == call_id
+    }
+    return [last[n] for n in sorted(last)]
+
+
+def _finished(parts: list[SubtaskChanged]) -> tuple[ContentBlock, ...]:
+    """What the model is told of parts of which the host died: the results that stand."""
+    if not parts:
+        return ()
+    rows = [f"[Part {p.number}, {p.name}: {'done' if p.state == 'done' else 'not finished'}]\n{p.text}" for p in parts]
+    return (Text("\n\n".join(row.rstrip() for row in ["The app ended while the parts ran.", *rows])),)
+
+
 async def _recover(context: SessionContext, events: tuple[Stamped, ...]) -> None:
     """Close a turn that a dead host left open.
 
@@ -154,10 +179,10 @@ async def _recover(context: SessionContext, events: tuple[Stamped, ...]) -> None
     answered = {s.event.ask_id for s in events if isinstance(s.event, AskSettled)}
     closing: list[Event] = [AskSettled(i, "dismissed", "policy") for i in sorted(asked - answered)]
     if context.conversation.unsettled:
-        closing += [
-            ToolSettled(i, Outcome.UNKNOWN if i in started else Outcome.CANCELLED)
-            for i in sorted(context.conversation.unsettled)
-        ]
+        for i in sorted(context.conversation.unsettled):
+            parts = _parts(events, i)
+            closing += [replace(p, state="unknown") for p in parts if p.state in _UNDER_WAY]
+            closing.append(ToolSettled(i, Outcome.UNKNOWN if i in started else Outcome.CANCELLED, _finished(parts)))
         text = ""
     else:
         draft = await context.parts.history.draft(context.session)

@@ -55,7 +55,9 @@ async def side_request(context: SessionContext, ref: str, purpose: Purpose, requ
     """
     parts = context.parts
     tokens = of_request(request.messages, request.system, ())
-    grant = await parts.spending.admit(Need(ref, request, tokens, context.session, context.options.budget_usd))
+    grant = await parts.spending.admit(Need(
+        ref, request, tokens, context.root.session, context.root.options.budget_usd
+    ))  # fmt: skip
     try:
         done = await answered(await parts.models.open(grant.ref), grant.request)
     except BaseException:

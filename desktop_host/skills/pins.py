@@ -59,13 +59,15 @@ class SessionSkills:
     given: dict[str, str] = field(default_factory=dict)
     """Id to the digest of the body that stands in the conversation."""
     runs: list[dict[str, Any]] = field(default_factory=list)
-    """Hand-overs in order: `{skill, version, input, by, t, status}`."""
+    """Hand-overs in order: `{skill, version, input, by, t, status}`; status is `running`, or how its turn ended."""
     active: tuple[str, ...] = ()
     """Ids that were chosen or used in the running turn."""
     ranked: tuple[str, ...] = ()
     """Ids of the last choice, best first: where to fall back to."""
     said: str = ""
     """The person's last message."""
+    root: str = ""
+    """Of a sub-task: the session in which the person is; its versions and working copies are used."""
     warned: bool = False
     """Whether it was told that a project of the session holds skills that do not count."""
 
@@ -94,6 +96,7 @@ class Pins:
             found = self._open.get(session)
             if found is None:
                 found = await self.read(session)
+                settled(found.runs, "interrupted")  # left by a host that died
                 self._open[session] = found
         self._loading.pop(session, None)
         return found
@@ -106,6 +109,7 @@ class Pins:
             return await self._branched(session) or memory
         memory.given = dict(state.get("given", {}))
         memory.runs = list(state.get("runs", []))
+        memory.root = str(state.get("root", ""))
         for name, row in state.get("pins", {}).items():
             memory.pins[name] = await self._restored(name, row)
         return memory
@@ -148,7 +152,7 @@ class Pins:
             }
             for name, p in memory.pins.items()
         }  # fmt: skip
-        state = {"pins": pins, "given": memory.given, "runs": memory.runs[-MAX_RUNS:]}
+        state = {"pins": pins, "given": memory.given, "runs": memory.runs[-MAX_RUNS:], "root": memory.root}
         await self._history.put_state(session, STATE, state)
 
     async def pin(self, session: str, entry: Entry, source: str, reason: str) -> Pinned:
@@ -184,6 +188,12 @@ class Pins:
         })  # fmt: skip
         await self.keep(session, memory)
 
+    async def settle(self, session: str, status: str) -> None:
+        """Note how the runs of a turn ended."""
+        memory = self.known(session)
+        if memory is not None and settled(memory.runs, status):
+            await self.keep(session, memory)
+
     async def _restored(self, name: str, row: dict[str, Any]) -> Pinned:
         files = tuple(SkillFile(str(p), int(n), str(sha), kind_of(str(p))) for p, n, sha in row["files"])
         foreign = bool(row.get("foreign"))
@@ -200,6 +210,14 @@ class Pins:
         skill = (await asyncio.to_thread(parse, raw, label, main, pin.version)).skill
         skill = replace(skill, name=name, version=pin.version, digest=pin.digest)
         return Pinned(pin, skill, files, main, str(row.get("source", "")), foreign)
+
+
+def settled(runs: list[dict[str, Any]], status: str) -> bool:
+    """Give the runs that are under way this status; whether there were any."""
+    under_way = [r for r in runs if r.get("status") == "running"]
+    for run in under_way:
+        run["status"] = status
+    return bool(under_way)
 
 
 def _contents(entry: Entry) -> list[tuple[str, bytes]]:

@@ -12,6 +12,7 @@ from desktop_host.core.events import (
     SkillPinned,
     SkillsChosen,
     Stamped,
+    SubtaskChanged,
     ToolSettled,
     TurnEnded,
     UsageRecorded,
@@ -47,11 +48,11 @@ async def sessions_with(history: History, name: str) -> AsyncIterator[tuple[str,
 async def results_of(history: History, name: str, known: Mapping[str, str]) -> tuple[VersionResults, ...]:
     """One line a version and digest, the present versions first even if nobody used them.
 
-    A turn counts for a skill if it was chosen for its message or taken up during it.
+    A turn counts for a skill if it was chosen for its message or taken up during it; so does a sub-task's.
     """
     sums: dict[tuple[str, str], VersionResults] = {(v, d): VersionResults(v, d) for v, d in known.items()}
-    async for session, _title, _pin in sessions_with(history, name):
-        for row in _Session(name).counted(await history.read(session)):
+    async for session, _title, pin in sessions_with(history, name):
+        for row in _Session(pin).counted(await history.read(session)):
             known_row = sums.get((row.version, row.digest)) or VersionResults(row.version, row.digest)
             sums[row.version, row.digest] = _sum(known_row, row)
     return tuple(sums.values())
@@ -69,8 +70,9 @@ def _sum(a: VersionResults, b: VersionResults) -> VersionResults:
 class _Session:
     """What one session says of a skill's versions."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, pin: SkillPin) -> None:
+        self._name = pin.name
+        self._pin = pin
         self._forget()
 
     def _forget(self) -> None:
@@ -108,6 +110,11 @@ class _Session:
                 self._add(now, cost_usd=e.cost_usd, input_tokens=tokens, output_tokens=e.output)
             case TurnEnded(status=TurnStatus.FAILED) if now:
                 self._add(now, failed_turns=1)
+            case SubtaskChanged(state="done" | "failed") as e if e.skill.partition("@")[0] == self._name:
+                self._add(
+                    (self._pin.version, self._pin.digest), turns=1, failed_turns=int(e.state == "failed"),
+                    cost_usd=e.cost_usd, input_tokens=e.input_tokens, output_tokens=e.output_tokens,
+                )  # fmt: skip
             case FeedbackGiven(turn=turn, good=good):
                 self._said[turn] = good
             case _:

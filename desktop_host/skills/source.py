@@ -18,7 +18,7 @@ from desktop_host.skills.choose import Choice, Policy, choose
 from desktop_host.skills.document import slug
 from desktop_host.skills.grants import rules_of
 from desktop_host.skills.library import Library
-from desktop_host.skills.matchers import SEMANTIC, LexicalMatcher, Matcher, SemanticMatcher, SentenceEncoder
+from desktop_host.skills.matchers import Matchers
 from desktop_host.skills.pins import Pinned, Pins, SessionSkills
 from desktop_host.skills.remote import RemoteLibrary
 from desktop_host.skills.rollout import route
@@ -48,8 +48,7 @@ class SkillChoices:
         self._settings = settings
         self._servers = servers
         self._remote = remote
-        self._lexical = LexicalMatcher()
-        self._semantic: Matcher | None = None
+        self._matchers = Matchers()
         self._matching = asyncio.Lock()
 
     # ---- the port
@@ -176,29 +175,14 @@ class SkillChoices:
         if len(query) < SHORT and memory.said and not called:
             query = f"{memory.said}\n{query}"
         async with self._matching:
-            matcher = await self._matcher(settings.matcher)
+            matcher = await self._matchers.get(settings.matcher)
             return await asyncio.to_thread(choose, query, skills, matcher, policy), called, arguments
-
-    async def _matcher(self, wanted: str) -> Matcher:
-        if wanted != "semantic":
-            return self._lexical
-        if self._semantic is None:
-            try:
-                encoder = await asyncio.to_thread(SentenceEncoder)
-            except ImportError:
-                _log.warning("the extra [semantic] is not installed; the lexical matcher stands in")
-                return self._lexical
-            self._semantic = SemanticMatcher(encoder, SEMANTIC)
-        return self._semantic
 
     # ---- what a session sees
     def visible(
         self, session: str, memory: SessionSkills, roots: tuple[str, ...] | None = None
     ) -> dict[str, SkillVersion]:
-        """The usable skills of a session by id, in the versions it has or would get; pins win.
-
-        `roots` None: the skills of every trusted project.
-        """
+        """The usable skills of a session by id; pins win. `roots` None: the skills of every trusted project."""
         out: dict[str, SkillVersion] = {}
         folders = None if roots is None else [Path(r).resolve() for r in roots]
         for name, found in self.library.snapshot.skills.items():
@@ -220,9 +204,14 @@ class SkillChoices:
         found = self.library.snapshot.skills[name]
         if not session:
             return found.main
-        version = route(session, name, found.rollout)
+        version = route(self.home(session), name, found.rollout)
         entry = found.entries[version]
         return entry if entry.loaded else found.main
+
+    def home(self, session: str) -> str:
+        """The session whose versions and working copies count: of a sub-task, the one in which the person is."""
+        memory = self.pins.known(session)
+        return (memory.root if memory else "") or session
 
     def needs(self, skill: SkillVersion) -> list[SkillNeed]:
         """What a skill names and is not there now."""
@@ -254,8 +243,18 @@ class SkillChoices:
         Raises:
             UserFault: `not_found`, or `bad_skill` where it is switched off or the person's alone.
         """
-        await self.library.ready()
         memory = await self.pins.of(session)
+        found = await self._usable(session, memory, name)
+        by = memory.active[-1] if memory.active and memory.active[-1] != found else "model"
+        pinned = memory.pins.get(found) or await self._pin(session, found, f"used by {by}")
+        if found not in memory.active:
+            memory.active = (*memory.active, found)
+        await self.pins.run(session, found, pinned.pin.version, given, by)
+        return pinned
+
+    async def _usable(self, session: str, memory: SessionSkills, name: str) -> str:
+        """The id of a skill that the model may take up."""
+        await self.library.ready()
         found = slug(name)
         skill = self.visible(session, memory).get(found)
         if skill is None:
@@ -265,12 +264,26 @@ class SkillChoices:
             raise UserFault("bad_skill", f"{name} is switched off", reason="disabled", name=name)
         if not skill.model_invocable and found not in memory.pins:
             raise UserFault("bad_skill", f"{name} is started by the person only", reason="manual_only", name=name)
-        by = memory.active[-1] if memory.active and memory.active[-1] != found else "model"
-        pinned = memory.pins.get(found) or await self._pin(session, found, f"used by {by}")
-        if found not in memory.active:
-            memory.active = (*memory.active, found)
-        await self.pins.run(session, found, pinned.pin.version, given, by)
-        return pinned
+        return found
+
+    async def hand_over(self, session: str, part: str, skill: str, given: str) -> tuple[str, tuple[str, ...]]:
+        """Let a sub-task's session work with the versions of the session above it."""
+        above, mine = await self.pins.of(session), await self.pins.of(part)
+        mine.root = above.root or session
+        label, fallback = "", tuple[str, ...]()
+        if skill:
+            found = await self._usable(session, above, skill)
+            pinned = above.pins.get(found) or await self._pin(session, found, "used by a sub-task")
+            await self.pins.run(session, found, pinned.pin.version, given, "sub-task")
+            label = f"{found}@{pinned.pin.version}" if pinned.pin.version else found
+            fallback = tuple(f for f in pinned.skill.fallback if f in self.library.snapshot.skills)
+        mine.pins = dict(above.pins)
+        await self.pins.keep(part, mine)
+        return label, fallback
+
+    async def settle(self, session: str, status: str) -> None:
+        """A turn ended: note how the runs in it ended."""
+        await self.pins.settle(session, status)
 
     def known(self, pinned: Pinned) -> bool:
         """Whether a pinned version is one of this library, and not what a session from elsewhere brought along."""

@@ -202,7 +202,7 @@ class SkillTools:
 
     async def _copy(self, session: str, pinned: Pinned) -> Path:
         """The session's working copy of a pinned skill; files of the skill are as pinned, others stay as they are."""
-        folder = self._runs / session / pinned.pin.digest[:16] / pinned.skill.name
+        folder = self._runs / self._choices.home(session) / pinned.pin.digest[:16] / pinned.skill.name
         async with self._laying.setdefault(str(folder), asyncio.Lock()):
             wrong = await asyncio.to_thread(_differing, folder, pinned)
             for path, sha in wrong:

@@ -39,11 +39,14 @@ class JournalHistory:
     async def create(self, session: str, title: str, options: SessionOptions) -> None:
         now = self._now()
         values = (session, plain(title), now, now, dump(encode(options)))
-        await self._database.write(
-            lambda db: db.execute(
-                "INSERT INTO sessions (session, title, created, updated, options) VALUES (?, ?, ?, ?, ?)", values
-            )
-        )
+        query = "INSERT INTO sessions (session, title, created, updated, options, parent) VALUES (?, ?, ?, ?, ?, ?)"
+
+        def make(db: Sql) -> None:
+            above = "SELECT coalesce(parent, session) FROM sessions WHERE session = ?"
+            root = one(db, options.parent, above)[0] if options.parent else None
+            db.execute(query, (*values, root))
+
+        await self._database.write(make)
 
     async def row(self, session: str) -> SessionRow:
         return await self._database.read(
@@ -51,7 +54,10 @@ class JournalHistory:
         )
 
     async def rows(self, *, limit: int = 500, offset: int = 0) -> tuple[SessionRow, ...]:
-        query = f"SELECT {_ROW} FROM sessions ORDER BY pinned DESC, updated DESC, id DESC LIMIT ? OFFSET ?"
+        query = (
+            f"SELECT {_ROW} FROM sessions WHERE parent IS NULL"
+            " ORDER BY pinned DESC, updated DESC, id DESC LIMIT ? OFFSET ?"
+        )
         return await self._database.read(
             lambda db: tuple(_session_row(row) for row in db.execute(query, (limit, offset)).fetchall())
         )
@@ -89,9 +95,12 @@ class JournalHistory:
             hold(db, session)
             owner = owner_of(db, session)
             self._leases.guard(db, owner, session)
-            used = [sha for (sha,) in db.execute("SELECT sha256 FROM blob_uses WHERE owner = ?", (owner,))]
-            self._search.forget(db, owner)
-            db.execute("DELETE FROM sessions WHERE id = ?", (owner,))
+            parts = db.execute("SELECT id FROM sessions WHERE parent = ?", (session,)).fetchall()
+            used = []
+            for one_of in (*(part for (part,) in parts), owner):
+                used += [sha for (sha,) in db.execute("SELECT sha256 FROM blob_uses WHERE owner = ?", (one_of,))]
+                self._search.forget(db, one_of)
+                db.execute("DELETE FROM sessions WHERE id = ?", (one_of,))
             return used
 
         used = await self._database.write(remove)

@@ -44,6 +44,13 @@ def owner_of(db: Sql, session: str) -> int:
     return int(one(db, session, "SELECT id FROM sessions WHERE session = ?")[0])
 
 
+def found_as(db: Sql, owner: int) -> int:
+    """The row id under which the words of a session are found: of a sub-task's, that of the person's session."""
+    query = "SELECT coalesce(top.id, own.id) FROM sessions own LEFT JOIN sessions top ON top.session = own.parent"
+    (found,) = db.execute(f"{query} WHERE own.id = ?", (owner,)).fetchone()
+    return int(found)
+
+
 def hold(db: Sql, session: str) -> None:
     """Be alone with a session: who takes it and who writes to it wait for each other."""
     db.alone(f"session {session}")
@@ -92,10 +99,10 @@ class Journal:
             ledger.record(db, owner, stamped)
         match event:
             case UserSaid(text=text):
-                self._search.index(db, event_id, owner, text)
+                self._search.index(db, event_id, found_as(db, owner), text)
                 return 1
             case AssistantSaid() if event.text:
-                self._search.index(db, event_id, owner, event.text)
+                self._search.index(db, event_id, found_as(db, owner), event.text)
                 return 1
             case TurnStarted():
                 _set_turn(db, owner, TurnStatus.OPEN)

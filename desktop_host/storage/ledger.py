@@ -31,8 +31,14 @@ _FAILED = (Outcome.ERROR, Outcome.TIMED_OUT, Outcome.UNKNOWN)
 
 
 def record(db: Sql, owner: int, stamped: Stamped) -> None:
-    """Keep what an event says of usage: tokens by model, calls by server. Within the journal's transaction."""
+    """Keep what an event says of usage: tokens by model, calls by server. Within the journal's transaction.
+
+    What a sub-task used is booked on the session in which the person is.
+    """
     event = stamped.event
+    if not isinstance(event, UsageRecorded | ToolRequested | ToolSettled):
+        return
+    (session,) = db.execute("SELECT coalesce(parent, session) FROM sessions WHERE id = ?", (owner,)).fetchone()
     day = time.strftime("%Y-%m-%d", time.localtime(stamped.t))
     match event:
         case UsageRecorded():
@@ -40,7 +46,7 @@ def record(db: Sql, owner: int, stamped: Stamped) -> None:
                 event.input, event.output, event.cache_read, event.cache_write, event.reasoning, event.cost_usd,
                 int(event.cost_usd is None),
             )  # fmt: skip
-            where = (day, stamped.session, event.model, event.purpose)
+            where = (day, session, event.model, event.purpose)
             db.execute(
                 f"INSERT INTO usage AS u VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?) {_BY_USE}{_ADD}", (*where, *values)
             )
@@ -65,7 +71,7 @@ def record(db: Sql, owner: int, stamped: Stamped) -> None:
                     " calls = r.calls + 1, failed = r.failed + excluded.failed, denied = r.denied + excluded.denied,"
                     " duration_ms = r.duration_ms + excluded.duration_ms",
                     (
-                        day, stamped.session, called[0], int(event.outcome in _FAILED),
+                        day, session, called[0], int(event.outcome in _FAILED),
                         int(event.outcome is Outcome.DENIED), event.duration_ms,
                     ),
                 )  # fmt: skip

@@ -197,7 +197,13 @@ def _schema_3(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE purses ADD COLUMN tokens INTEGER NOT NULL DEFAULT 0")
 
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_schema_1, _schema_2, _schema_3)
+def _schema_4(db: sqlite3.Connection) -> None:
+    """Sub-tasks: the session in which the person is, by its name; NULL for that one itself."""
+    db.execute("ALTER TABLE sessions ADD COLUMN parent TEXT")
+    db.execute("CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL")
+
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_schema_1, _schema_2, _schema_3, _schema_4)
 """Step n takes a database from schema n to n + 1; an empty file has schema 0."""
 
 

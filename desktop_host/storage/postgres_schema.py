@@ -191,7 +191,13 @@ def _schema_2(db: psycopg.Connection[Any]) -> None:
     db.execute("ALTER TABLE purses ADD COLUMN tokens BIGINT NOT NULL DEFAULT 0")
 
 
-STEPS: tuple[Callable[[psycopg.Connection[Any]], None], ...] = (_schema_1, _schema_2)
+def _schema_3(db: psycopg.Connection[Any]) -> None:
+    """Sub-tasks, as in schema 4 of the file."""
+    db.execute('ALTER TABLE sessions ADD COLUMN parent TEXT COLLATE "C"')
+    db.execute("CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL")
+
+
+STEPS: tuple[Callable[[psycopg.Connection[Any]], None], ...] = (_schema_1, _schema_2, _schema_3)
 """Step n takes a database from schema n to n + 1; an empty one has schema 0."""
 
 

@@ -56,7 +56,8 @@ class TrigramSearch:
         said = f"SELECT owner, text, max(rowid) FROM texts WHERE {' AND '.join(where)} GROUP BY owner"
         hits: dict[int, str] = {owner: body for owner, body, _ in db.execute(said, values)}
         titled = " AND ".join("title LIKE ? ESCAPE '\\'" for _ in terms)
-        for owner, title in db.execute(f"SELECT id, title FROM sessions WHERE {titled}", [like(t) for t in terms]):
+        named = f"SELECT id, title FROM sessions WHERE parent IS NULL AND {titled}"
+        for owner, title in db.execute(named, [like(t) for t in terms]):
             hits.setdefault(owner, title)
         order = {row[0]: row[1] for row in db.execute("SELECT id, updated FROM sessions") if row[0] in hits}
         newest = sorted(order, key=lambda owner: (-order[owner], -owner))[:limit]

@@ -12,12 +12,13 @@ from desktop_host.core.errors import HostError
 from desktop_host.core.values import FrozenDict
 from desktop_host.storage.blobs import BlobFiles
 from desktop_host.storage.lease import Leases
+from desktop_host.storage.journal import found_as
 from desktop_host.storage.ledger import ADD_PARTS
 from desktop_host.storage.sql import Blobs, Database, Search, Sql
 
 _log = logging.getLogger(__name__)
 
-_SESSION = "session, title, created, updated, options, pinned, messages, last_seq, last_turn"
+_SESSION = "session, title, created, updated, options, pinned, messages, last_seq, last_turn, parent"
 _BY_SESSION = {
     "drafts": ("turn", "text", "thinking"),
     "states": ("key", "value"),
@@ -93,6 +94,7 @@ class Upload:
                 return False
             (new,) = made
             self._copy_blobs(db, old, owner, new)
+            top = found_as(db, new)
             texts = "SELECT text FROM texts WHERE rowid = ?"
             columns = "seq, t, turn, type, body, parts"
             for number, *event in old.execute(
@@ -102,7 +104,7 @@ class Upload:
                     f"INSERT INTO events (owner, {columns}) VALUES (?, {_marks(columns)}) RETURNING id", (new, *event)
                 ).fetchone()
                 for (text,) in old.execute(texts, (number,)).fetchall():
-                    self._search.index(db, kept, new, text)
+                    self._search.index(db, kept, top, text)
             for table, names in _BY_SESSION.items():
                 listed = ", ".join(names)
                 for values in old.execute(f"SELECT {listed} FROM {table} WHERE owner = ?", (owner,)):

@@ -203,6 +203,28 @@ class HistoryContract:
         assert await desk.history.draft("s") is None
         assert await desk.history.state("s", "k") is None
 
+    async def test_a_part_is_not_listed_is_found_and_paid_as_its_session_and_goes_with_it(self, desk: Desk) -> None:
+        await desk.history.create("top", "All", SessionOptions())
+        await desk.history.create("part", "Zebra", SessionOptions(parent="top", depth=1))
+        await desk.history.create("deep", "Zebra too", SessionOptions(parent="part", depth=2))
+        await desk.history.append([said("needle", session="top")])
+        for name in ("part", "deep"):
+            await desk.history.append([
+                said(f"thread in {name}", session=name), Stamped(2, 1000.0, name, 1, UsageRecorded("m", "chat", 10, 5)),
+            ])  # fmt: skip
+        assert (await desk.history.options("deep")).parent == "part"
+        assert [r.session for r in await desk.history.rows()] == ["top"]
+        assert [r.session for r in await desk.history.search("thread")] == ["top"]
+        assert [r.session for r in await desk.history.search("needle")] == ["top"]
+        assert await desk.history.search("Zebra") == ()
+        assert [(r["session"], r["requests"]) for r in await desk.ledger.usage("session")] == [("top", 2)]
+        await desk.history.delete("top")
+        for name in ("part", "deep"):
+            with pytest.raises(UserFault):
+                await desk.history.read(name)
+        with pytest.raises(UserFault):
+            await desk.history.create("orphan", "", SessionOptions(parent="top", depth=1))
+
     async def test_blobs_are_kept_by_their_digest_until_nobody_uses_them(self, desk: Desk) -> None:
         data = os.urandom(5000)
         sha = await desk.history.put_blob(data)

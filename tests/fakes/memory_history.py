@@ -70,12 +70,18 @@ class MemoryHistory:
         except KeyError:
             raise UserFault("not_found", f"there is no session {session}", kind="session", name=session) from None
 
+    def _root(self, session: str) -> str:
+        above = self.world.sessions[session].options.parent
+        return self._root(above) if above in self.world.sessions else session
+
     def _busy(self, kept: _Kept) -> bool:
         return kept.holder is not None and kept.holder != id(self) and kept.holder in self.world.alive
 
     async def create(self, session: str, title: str, options: SessionOptions) -> None:
         if session in self.world.sessions:
             raise ValueError(f"session {session} exists")
+        if options.parent:
+            self._kept(options.parent)
         now = self._now()
         self.world.sessions[session] = _Kept(SessionRow(session, title, now, now, 0), options)
 
@@ -83,7 +89,7 @@ class MemoryHistory:
         return self._kept(session).row
 
     async def rows(self, *, limit: int = 500, offset: int = 0) -> tuple[SessionRow, ...]:
-        rows = [k.row for k in reversed(self.world.sessions.values())]
+        rows = [k.row for k in reversed(self.world.sessions.values()) if k.options.parent is None]
         rows.sort(key=lambda r: (not r.pinned, -r.updated))
         return tuple(rows[offset : offset + limit])
 
@@ -118,7 +124,8 @@ class MemoryHistory:
                 case TurnEnded(status=status):
                     row = replace(row, last_turn=status)
                 case UsageRecorded() if not copied:
-                    self.world.usage.append((time.strftime("%Y-%m-%d", time.localtime(s.t)), s.session, event))
+                    day = time.strftime("%Y-%m-%d", time.localtime(s.t))
+                    self.world.usage.append((day, self._root(s.session), event))
                 case ToolSettled() if not copied:
                     for e in kept.events:
                         if isinstance(e.event, ToolRequested) and e.event.call_id == event.call_id:
@@ -159,7 +166,9 @@ class MemoryHistory:
     async def delete(self, session: str) -> None:
         if self._busy(self._kept(session)):
             raise UserFault("session_busy", "another process has this session", session=session)
-        gone = self._mentioned(self.world.sessions.pop(session))
+        gone: set[str] = set()
+        for part in [s for s in self.world.sessions if self._root(s) == session]:
+            gone |= self._mentioned(self.world.sessions.pop(part))
         for kept in self.world.sessions.values():
             gone -= self._mentioned(kept)
         for sha in gone:
@@ -172,10 +181,13 @@ class MemoryHistory:
     async def search(self, text: str, limit: int = 50) -> tuple[SessionRow, ...]:
         terms = [unicodedata.normalize("NFC", t).casefold() for t in text.split()]
         found = []
-        for row in sorted((k.row for k in self.world.sessions.values()), key=lambda r: -r.updated) if terms else ():
+        tops = [k.row for k in self.world.sessions.values() if k.options.parent is None]
+        for row in sorted(tops, key=lambda r: -r.updated) if terms else ():
             said = [
                 e.event.text
-                for e in self.world.sessions[row.session].events
+                for name in self.world.sessions
+                if self._root(name) == row.session
+                for e in self.world.sessions[name].events
                 if isinstance(e.event, (UserSaid, AssistantSaid))
             ]
             for line in (*reversed(said), row.title):

@@ -225,6 +225,9 @@ async def test_a_skill_may_prefer_a_model_and_one_that_cannot_be_used_is_told(ri
         def rules(self, _session):
             return ()
 
+        async def settle(self, *_a):
+            pass
+
     skills = Skills()
     object.__setattr__(r.host._parts, "skills", skills)
     session = await r.session()

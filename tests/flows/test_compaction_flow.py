@@ -160,6 +160,9 @@ async def test_the_text_of_activated_skills_outlives_every_summary(rig):
         def rules(self, _session):
             return ()
 
+        async def settle(self, *_a):
+            pass
+
     object.__setattr__(r.host._parts, "skills", Skills())
     session = await r.session()
     await r.say(session, "plan a trip " + BIG)

@@ -51,6 +51,8 @@ class AskCard(Card):
         head = row(icon_label(icon, "accent", 20), space=theme.px(Space.S))
         self.title = label(title, "strong")
         head.addWidget(self.title, 1)
+        if ask.part:
+            head.addWidget(pill(tr("chat.part.of", name=ask.part), "info"))
         self.column.addLayout(head)
 
     def reply(self, answer: Answer) -> None:

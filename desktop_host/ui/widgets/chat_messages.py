@@ -106,6 +106,8 @@ class MessageActs(QObject):
                 self._edit(entry)
             case "more":
                 self._menu(entry)
+            case "above":
+                self._page.wanted.emit(entry.source.removeprefix("subtask:") if isinstance(entry, UserEntry) else "")
             case "quote":
                 self._quote(entry.text)
             case "copy":

@@ -50,6 +50,7 @@ def wire(row: Row, view: TranscriptView) -> None:
             row.acted.connect(view.message_acted)
         case ToolCard():
             row.link_wanted.connect(view.link_wanted)
+            row.subtasks.acted.connect(view.acted)
 
 
 def show(row: Row, entry: Entry) -> bool:

@@ -24,6 +24,7 @@ from desktop_host.ui.widgets.content_views import LinkRow, structured_view
 from desktop_host.ui.widgets.pieces import Elided, clear, column, icon_button, icon_label, label, row
 from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_words import problem_text
+from desktop_host.ui.widgets.subtask_rows import SubtaskRows, duration, summary
 
 TICK_MS = 200
 BUILT_IN = "host"
@@ -38,15 +39,6 @@ _LOOKS = {
 }
 RAW_STRING = 2000
 """Longer strings (characters) are cut in the raw view, with their length; Copy takes them whole."""
-
-
-def duration(seconds: float) -> str:
-    """A time span for reading."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds // 60)}:{int(seconds % 60):02d} min"
 
 
 class ToolCard(QFrame):
@@ -93,6 +85,8 @@ class ToolCard(QFrame):
         self._bar.setFixedHeight(theme.px(4))
         self._bar.hide()
         outer.addWidget(self._bar)
+        self.subtasks = SubtaskRows()
+        outer.addWidget(self.subtasks)
         self._body: QWidget | None = None
         self._shown: ToolEntry | None = None
         self._raw = False
@@ -115,6 +109,7 @@ class ToolCard(QFrame):
             self._pictured = (entry.server, entry.tool)
             art().put(self._picture, entry.server, "tool", entry.tool)
         self._name.put(f"{where} · {name}" if where else name)
+        self.subtasks.show_parts(entry.subtasks)
         self._show_state()
         running = entry.started and entry.outcome is None
         if running != self._tick.isActive():
@@ -148,6 +143,7 @@ class ToolCard(QFrame):
 
     def _show_state(self) -> None:
         entry = self.entry
+        self.subtasks.tick()
         icon, role = ("clock", "muted") if not entry.started else ("tool", "accent")
         if entry.outcome is not None:
             icon, role = _LOOKS[entry.outcome]
@@ -169,6 +165,8 @@ class ToolCard(QFrame):
 
     def _excerpt(self) -> str:
         entry = self.entry
+        if entry.subtasks:
+            return summary(entry.subtasks)
         if entry.outcome is None:
             if entry.message or entry.progress is not None:
                 share = f"{entry.progress:g}" if entry.progress else ""

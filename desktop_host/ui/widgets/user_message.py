@@ -12,7 +12,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.widgets.image_view import ImageView, human_size
 from desktop_host.ui.widgets.message_foot import FLUSH, small
-from desktop_host.ui.widgets.pieces import label
+from desktop_host.ui.widgets.pieces import button, label
 from desktop_host.ui.widgets.prompt_parts import SOURCE, PromptParts
 from desktop_host.ui.widgets.skill_chips import SkillChips
 
@@ -68,6 +68,9 @@ class UserMessage(QWidget):
             self._column.addWidget(PromptParts(entry))
         for attached in entry.attachments:
             self._column.addWidget(label(f"{attached.name}  ·  {human_size(attached.size)}", "caption", wrap=False))
+        if entry.source.startswith("subtask:"):
+            above = button(tr("chat.part.above"), lambda: self.acted.emit("above", self._key), role="link")
+            self._column.addWidget(above, 0, Qt.AlignmentFlag.AlignLeft)
         self.restyle()
         self.show_entry(entry)
 
