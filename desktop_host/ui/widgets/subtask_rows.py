@@ -100,7 +100,7 @@ class SubtaskRows(QWidget):
         self.hide()
         self.rows: dict[int, SubtaskRow] = {}
         self._column = column(self, space=theme.px(Space.XS))
-        self._column.setContentsMargins(theme.px(Space.M), 0, theme.px(Space.M), theme.px(Space.M))
+        self._column.setContentsMargins(theme.px(Space.M), theme.px(Space.XS), theme.px(Space.M), theme.px(Space.M))
 
     def show_parts(self, parts: tuple[SubtaskEntry, ...]) -> None:
         """Show how they now stand."""
