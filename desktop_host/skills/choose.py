@@ -10,13 +10,16 @@ skills in before those that need them, `conflicts` drops the lower of two.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from desktop_host.core.skills import Reason, SkillMatch, SkillVersion
+from desktop_host.skills.document import slug
 from desktop_host.skills.matchers import Matcher, Thresholds
 from desktop_host.skills.triggers import find, weight
 
+_CALL = re.compile(r"\A/([^\s/]+)[ \t]*(.*)\Z", re.S)
 INSTALLED_DEPTH = 8
 """How long a chain of `requires` may be."""
 
@@ -170,3 +173,12 @@ def _pull(
 
 def _conflict(a: SkillVersion, b: SkillVersion) -> bool:
     return a.name != b.name and (b.name in a.conflicts or a.name in b.conflicts)
+
+
+def called_by(text: str, skills: Mapping[str, SkillVersion]) -> tuple[str | None, str]:
+    """The skill that a message calls by `/name`, and the rest of the message."""
+    match = _CALL.match(text.strip())
+    name = slug(match[1]) if match else ""
+    if match and name in skills and skills[name].user_invocable:
+        return name, match[2].strip()
+    return None, ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from desktop_host.core.errors import UserFault
 from desktop_host.core.permissions import Rule
 from desktop_host.core.skills import SkillMatch, SkillNeed, SkillPin, SkillPlan, SkillVersion
 from desktop_host.skills.catalogue import DEFAULT_WINDOW, body_block, catalogue
-from desktop_host.skills.choose import Choice, Policy, choose
+from desktop_host.skills.choose import Choice, Policy, called_by, choose
 from desktop_host.skills.document import slug
 from desktop_host.skills.grants import rules_of
 from desktop_host.skills.library import Library
@@ -26,7 +25,6 @@ from desktop_host.skills.scan import Entry, Found
 
 SHORT = 12
 """Characters below which a message is read together with the one before it."""
-_CALL = re.compile(r"\A/([^\s/]+)[ \t]*(.*)\Z", re.S)
 _log = logging.getLogger(__name__)
 
 Aliases = Callable[[], frozenset[str]]
@@ -161,7 +159,7 @@ class SkillChoices:
             if name not in skills:
                 await self.library.find(name)  # tells the near names
                 raise UserFault("not_found", f"{name} cannot be used here", kind="skill", name=name)
-        called, arguments = _called(text, skills)
+        called, arguments = called_by(text, skills)
         policy = Policy(
             settings.activation,
             settings.auto_score / 100 if settings.auto_score else None,
@@ -295,12 +293,3 @@ class SkillChoices:
     def block(self, pinned: Pinned, arguments: str) -> str:
         """A skill's body as it stands in a message."""
         return body_block(pinned.skill, pinned.files, pinned.main, source=pinned.source, arguments=arguments)
-
-
-def _called(text: str, skills: dict[str, SkillVersion]) -> tuple[str | None, str]:
-    """The skill that a message calls by `/name`, and the rest of the message."""
-    match = _CALL.match(text.strip())
-    name = slug(match[1]) if match else ""
-    if match and name in skills and skills[name].user_invocable:
-        return name, match[2].strip()
-    return None, ""

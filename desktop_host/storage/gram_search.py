@@ -51,7 +51,8 @@ class GramSearch:
         rows = db.execute(
             f"WITH said AS (SELECT DISTINCT ON (owner) owner, text FROM texts WHERE {found} ORDER BY owner, event DESC)"
             " SELECT s.id, coalesce(said.text, s.title) FROM sessions s LEFT JOIN said ON said.owner = s.id"
-            f" WHERE said.owner IS NOT NULL OR (s.parent IS NULL AND {titled}) ORDER BY s.updated DESC, s.id DESC LIMIT ?",
+            f" WHERE said.owner IS NOT NULL OR (s.parent IS NULL AND {titled})"
+            " ORDER BY s.updated DESC, s.id DESC LIMIT ?",
             [*values, *(like(t) for t in terms), limit],
         )
         return [(owner, excerpt(body, terms)) for owner, body in rows.fetchall()]

@@ -11,8 +11,8 @@ from typing import Any
 from desktop_host.core.errors import HostError
 from desktop_host.core.values import FrozenDict
 from desktop_host.storage.blobs import BlobFiles
-from desktop_host.storage.lease import Leases
 from desktop_host.storage.journal import found_as
+from desktop_host.storage.lease import Leases
 from desktop_host.storage.ledger import ADD_PARTS
 from desktop_host.storage.sql import Blobs, Database, Search, Sql
 

@@ -37,7 +37,8 @@ def skill(window: Window, name: str, *replies: object) -> None:
     script = window.home / f"{name}.json"
     script.write_text(json.dumps([r if isinstance(r, list) else [r] for r in replies]), "utf-8")
     (folder / "SKILL.md").write_text(
-        f"---\nname: {name}\ndescription: About {name}.\nmetadata:\n  desktop-host-route: script:{script}\n---\nDo it.\n"
+        f"---\nname: {name}\ndescription: About {name}.\nmetadata:\n"
+        f"  desktop-host-route: script:{script}\n---\nDo it.\n"
     )
 
 
