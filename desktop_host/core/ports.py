@@ -169,7 +169,14 @@ class History(Protocol):
         ...
 
     async def options(self, session: str) -> SessionOptions: ...
-    async def set_options(self, session: str, options: SessionOptions) -> None: ...
+    async def set_options(self, session: str, options: SessionOptions) -> None:
+        """Change what a session runs with.
+
+        Raises:
+            UserFault: `session_busy`, another live process has it.
+        """
+        ...
+
     async def append(self, events: Sequence[Stamped], *, copied: bool = False) -> None:
         """Write events in one transaction. `copied`: they happened in another session and were counted there.
 

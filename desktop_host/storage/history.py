@@ -73,7 +73,7 @@ class JournalHistory:
 
     async def set_options(self, session: str, options: SessionOptions) -> None:
         text = dump(encode(options))
-        await self._change(session, "UPDATE sessions SET options = ? WHERE id = ?", text)
+        await self._guarded(session, "UPDATE sessions SET options = ? WHERE id = ?", text)
 
     async def rename(self, session: str, title: str) -> None:
         await self._change(session, "UPDATE sessions SET title = ? WHERE id = ?", plain(title))
@@ -172,18 +172,11 @@ class JournalHistory:
 
     # ---- drafts and state
     async def save_draft(self, session: str, turn: int, text: str, thinking: str) -> None:
-        values = (turn, _storable(text), _storable(thinking))
-
-        def save(db: Sql) -> None:
-            owner = owner_of(db, session)
-            self._leases.guard(db, owner, session)
-            db.execute(
-                "INSERT INTO drafts (turn, text, thinking, owner) VALUES (?, ?, ?, ?) ON CONFLICT (owner) DO UPDATE"
-                " SET turn = excluded.turn, text = excluded.text, thinking = excluded.thinking",
-                (*values, owner),
-            )
-
-        await self._database.write(save)
+        query = (
+            "INSERT INTO drafts (turn, text, thinking, owner) VALUES (?, ?, ?, ?) ON CONFLICT (owner) DO UPDATE"
+            " SET turn = excluded.turn, text = excluded.text, thinking = excluded.thinking"
+        )
+        await self._guarded(session, query, turn, _storable(text), _storable(thinking))
 
     async def draft(self, session: str) -> tuple[int, str, str] | None:
         query = "SELECT turn, text, thinking FROM drafts WHERE owner = ?"
@@ -234,6 +227,16 @@ class JournalHistory:
                 self._leases.drop(db, owner)
 
         await self._database.write(drop)
+
+    async def _guarded(self, session: str, query: str, *values: Any) -> None:
+        """Change what only the holder of a session may change."""
+
+        def change(db: Sql) -> None:
+            owner = owner_of(db, session)
+            self._leases.guard(db, owner, session)
+            db.execute(query, (*values, owner))
+
+        await self._database.write(change)
 
     async def _change(self, session: str, query: str, *values: Any) -> None:
         await self._database.write(lambda db: db.execute(query, (*values, owner_of(db, session))))

@@ -134,10 +134,11 @@ class Upload:
             put = f"INSERT INTO usage_parts AS u ({_PARTS}) VALUES ({_marks(_PARTS)}) {ADD_PARTS}"
             _each(db, put, old.execute(f"SELECT {_PARTS} FROM usage_parts"))
             put = (
-                "INSERT INTO purses AS p (scope, key, nano, calls) VALUES (?, ?, ?, ?) ON CONFLICT (scope, key)"
-                " DO UPDATE SET nano = p.nano + excluded.nano, calls = p.calls + excluded.calls"
+                "INSERT INTO purses AS p (scope, key, nano, calls, tokens) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (scope, key) DO UPDATE SET nano = p.nano + excluded.nano,"
+                " calls = p.calls + excluded.calls, tokens = p.tokens + excluded.tokens"
             )
-            _each(db, put, old.execute("SELECT scope, key, nano, calls FROM purses"))
+            _each(db, put, old.execute("SELECT scope, key, nano, calls, tokens FROM purses"))
 
 
 def _each(db: Sql, query: str, rows: sqlite3.Cursor) -> None:

@@ -259,7 +259,10 @@ class HistoryContract:
         other = await desk.another()
         await desk.history.lease("s")
         await desk.history.lease("s")
-        for attempt in (other.history.lease("s"), other.history.append([said("x")]), other.history.delete("s")):
+        for attempt in (
+            other.history.lease("s"), other.history.append([said("x")]), other.history.delete("s"),
+            other.history.set_options("s", SessionOptions(model="x")), other.history.save_draft("s", 1, "x", ""),
+        ):  # fmt: skip
             with pytest.raises(UserFault) as caught:
                 await attempt
             assert caught.value.code == "session_busy"

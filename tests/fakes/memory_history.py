@@ -97,7 +97,13 @@ class MemoryHistory:
         return self._kept(session).options
 
     async def set_options(self, session: str, options: SessionOptions) -> None:
-        self._kept(session).options = options
+        self._free(session).options = options
+
+    def _free(self, session: str) -> _Kept:
+        kept = self._kept(session)
+        if self._busy(kept):
+            raise UserFault("session_busy", "another process has this session", session=session)
+        return kept
 
     async def append(self, events: Sequence[Stamped], *, copied: bool = False) -> None:
         if self.fault:
@@ -140,7 +146,7 @@ class MemoryHistory:
         return events[-1].seq if events else 0
 
     async def save_draft(self, session: str, turn: int, text: str, thinking: str) -> None:
-        self._kept(session).draft = (turn, text, thinking)
+        self._free(session).draft = (turn, text, thinking)
 
     async def draft(self, session: str) -> tuple[int, str, str] | None:
         return self._kept(session).draft
