@@ -60,6 +60,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
     from desktop_host.providers.scripted import ScriptedModel
     from desktop_host.servers.bundles import Bundles
     from desktop_host.servers.environment import login_path
+    from desktop_host.servers.json_schema import misfit
     from desktop_host.servers.supervisor import Servers
     from desktop_host.skills.opening import open_skills
     from desktop_host.storage import open_storage
@@ -123,6 +124,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 spending=spending,
                 keep=lambda alias, policy: _keep_sampling(servers, alias, policy),
                 askers=askers,
+                check=misfit,
             )
             servers = Servers(
                 profile.path,

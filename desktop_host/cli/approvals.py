@@ -47,7 +47,7 @@ async def decide(ask: Ask, say: Say, type_: Type) -> Answer:
             if _enough(ask.round, say) and await _pick(tr("cli.ask.go_on"), _GO_ON, say, type_) == Refuse(stop=True):
                 return Refuse(stop=True)
             values = await fill(ask.schema, say, type_)
-            return Refuse() if values is None else Filled(values)
+            return Refuse() if values is None else Filled(values, whole=True)
         case OpenUrl():
             signing = tr("cli.ask.sign_in", server=ask.server) if ask.purpose == "sign_in" else ""
             say("? " + (signing or visible(f"{ask.server}: {ask.message}")))

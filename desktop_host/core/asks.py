@@ -201,6 +201,8 @@ class Filled:
     """The form's values."""
 
     values: FrozenDict
+    whole: bool = False
+    """The person saw the defaults: what is missing was left out on purpose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from desktop_host.core.settings import Settings
 from desktop_host.core.values import EMPTY, FrozenDict, Json
 from desktop_host.engine.allowance import Allowance
 from desktop_host.engine.context import SessionContext
-from desktop_host.engine.forms import completed
+from desktop_host.engine.forms import FormCheck, completed
 from desktop_host.engine.inbox import Emit, Inbox
 from desktop_host.engine.outside import Asker, Askers
 from desktop_host.engine.rounds import Rounds
@@ -42,14 +42,29 @@ class HostReviewer:
         spending: Spending,
         keep: Callable[[str, SamplingPolicy], Awaitable[None]] | None = None,
         askers: Askers | None = None,
+        check: FormCheck,
     ) -> None:
-        """`keep` changes the policy of a server, where the person says "always"; `askers`: calls from outside."""
+        """Put it together.
+
+        Args:
+            inbox: where the person is asked.
+            models: who may answer servers.
+            clock: the host's.
+            context: what an open session knows.
+            emit: puts events on a session's line.
+            policy: whether a server may ask, by alias.
+            settings: of the profile.
+            spending: budgets and what was spent.
+            keep: changes the policy of a server, where the person says "always".
+            askers: calls from outside.
+            check: judges the values of forms.
+        """
         self._inbox = inbox
         self._rounds = Rounds()
         self._context = context
         self._policy = policy
         self._settings = settings
-        self._emit = emit
+        self._emit, self._check = emit, check
         self._askers = askers or Askers()
         self._allowance = Allowance(clock, spending)
         self._sampling = Sampling(
@@ -75,7 +90,7 @@ class HostReviewer:
             await self._passed_on(origin, asker, "url" if isinstance(request, UrlRequest) else "elicitation")
             if reply.action != "accept" or isinstance(request, UrlRequest):
                 return reply
-            return ElicitReply("accept", completed(reply.content or EMPTY, request.schema))
+            return ElicitReply("accept", completed(reply.content or EMPTY, request.schema, self._check))
         who = (uuid.uuid4().hex, origin.session, origin.call_id, origin.server, request.message)
         if isinstance(request, UrlRequest):
             again = self._rounds.opened(origin, request.url)
@@ -87,7 +102,7 @@ class HostReviewer:
         else:
             answer = await self._inbox.ask(FillForm(*who, request.schema, count, origin.calls))
             if isinstance(answer, Filled):
-                return ElicitReply("accept", completed(answer.values, request.schema))
+                return ElicitReply("accept", completed(answer.values, request.schema, self._check, whole=answer.whole))
         if isinstance(answer, Refuse) and answer.stop:
             self._rounds.stop(origin)
             return ElicitReply("stop")

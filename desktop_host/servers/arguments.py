@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict, thaw
+from desktop_host.servers.json_schema import validator_of
 
 SHOWN_ERRORS = 5
 SHOWN_SCHEMA = 2_000
@@ -54,7 +53,7 @@ class ArgumentCheck:
 
         try:
             errors = sorted(validator.iter_errors(thaw(arguments)), key=lambda e: list(map(str, e.absolute_path)))
-        except (Unresolvable, RecursionError, re.error):
+        except (Unresolvable, RecursionError):
             return None
         if not errors:
             return None
@@ -73,17 +72,7 @@ class ArgumentCheck:
         known = self._compiled.get(spec.full_name)
         if known is not None and known[0] is spec.input_schema:
             return known[1]
-        validators = await asyncio.to_thread(importlib.import_module, "jsonschema.validators")
-        exceptions = importlib.import_module("jsonschema.exceptions")
-        referencing = importlib.import_module("referencing")
-        schema = thaw(spec.input_schema)
-        cls = validators.validator_for(schema, default=validators.Draft202012Validator)
-        validator: Any = None
-        try:
-            cls.check_schema(schema)
-            validator = cls(schema, registry=referencing.Registry())
-        except (exceptions.SchemaError, RecursionError):
-            validator = None
+        validator = await asyncio.to_thread(validator_of, thaw(spec.input_schema))
         self._compiled[spec.full_name] = (spec.input_schema, validator)
         return validator
 

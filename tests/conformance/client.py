@@ -26,6 +26,7 @@ from desktop_host.core.messages import Outcome, Text
 from desktop_host.core.servers import Http, ServerConfig, ServerState, Timeouts
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.engine.forms import completed
+from desktop_host.servers.json_schema import misfit
 from desktop_host.servers.supervisor import Servers
 from desktop_host.skills.remote import RemoteLibrary
 from desktop_host.skills.state import SkillState
@@ -45,7 +46,7 @@ class Person:
 
     async def elicit(self, origin: Origin, request: FormRequest | UrlRequest) -> ElicitReply:
         if isinstance(request, FormRequest):
-            return ElicitReply("accept", completed(EMPTY, request.schema))
+            return ElicitReply("accept", completed(EMPTY, request.schema, misfit))
         async with httpx2.AsyncClient(trust_env=False) as browser:
             response = await browser.get(request.url, follow_redirects=False)
             target = response.headers.get("location", "")

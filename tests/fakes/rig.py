@@ -25,6 +25,7 @@ from desktop_host.engine.reviewer import HostReviewer
 from desktop_host.engine.sessions import Sessions
 from desktop_host.engine.spending import Spending
 from desktop_host.engine.toolkit import Toolkit
+from desktop_host.servers.json_schema import misfit
 from tests.fakes.fixed_diagnostics import FixedDiagnostics
 from tests.fakes.list_model import FixedModels, ListModel
 from tests.fakes.manual_clock import ManualClock
@@ -132,6 +133,7 @@ class Rig:
             spending=spending,
             keep=self._keep,
             askers=parts.askers,
+            check=misfit,
         )
 
         self.diagnostics = FixedDiagnostics()

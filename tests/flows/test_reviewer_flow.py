@@ -385,6 +385,14 @@ async def test_a_form_comes_back_with_its_defaults(rig):
     assert await asking == ElicitReply("accept", freeze({"name": "Ada", "news": True}))
 
 
+async def test_what_a_person_cleared_stays_out_although_it_had_a_default(rig):
+    r = rig([])
+    asking = asyncio.create_task(r.reviewer.elicit(ORIGIN, FORM))
+    await r.until(lambda: r.inbox.open())
+    r.inbox.answer(r.inbox.open()[0].ask_id, Filled(freeze({"name": "Ada"}), whole=True))
+    assert await asking == ElicitReply("accept", freeze({"name": "Ada"}))
+
+
 async def test_values_that_the_form_does_not_allow_never_leave(rig):
     r = rig([])
     asking = asyncio.create_task(r.reviewer.elicit(ORIGIN, FORM))

@@ -145,7 +145,7 @@ def test_a_form_gives_defaults_and_typed_values(qtbot: QtBot) -> None:
     qtbot.mouseClick(cake, Qt.MouseButton.LeftButton, pos=cake.rect().center() / 4)
     cake.setChecked(True)
     qtbot.mouseClick(card.accept, Qt.MouseButton.LeftButton)
-    assert answers == [Filled(freeze({
+    assert answers == [Filled(whole=True, values=freeze({
         "name": "Ada", "guests": 2, "outside": True, "quiet": False, "menu": "f", "extras": ["cake"],
     }))]  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import re
@@ -13,6 +14,8 @@ from urllib.parse import urlsplit
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.i18n import tr, trn
 
+MATCH_S = 0.02
+"""Seconds that a match of a server's pattern may take here."""
 MISSING = object()
 """A value that was not given."""
 
@@ -169,11 +172,12 @@ def _bad_text(field: Field, text: str) -> str:
     if field.format and not _fits(field.format, text):
         return tr(f"chat.form.error.{field.format}")
     if field.pattern:
-        try:
-            if not re.search(field.pattern, text):
+        regex: Any = importlib.import_module("regex")
+        try:  # The window must not wait: a server can write a pattern that takes `re` for ever.
+            if regex.search(field.pattern, text, timeout=MATCH_S) is None:
                 return tr("chat.form.error.pattern", pattern=field.pattern)
-        except re.error:
-            return ""  # a pattern of another dialect: the server checks it itself
+        except (TimeoutError, regex.error):
+            return ""  # Too slow, or of another dialect: the server checks it itself.
     return ""
 
 

@@ -196,7 +196,7 @@ class FormCard(AskCard):
     def _send(self) -> None:
         values = self.form.values()
         if values is not None:
-            self.reply(Filled(values))
+            self.reply(Filled(values, whole=True))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter in a one-line field sends."""

@@ -165,5 +165,5 @@ async def test_a_form_is_filled_field_by_field_and_checked_on_the_way():
 
 async def test_optional_fields_may_stay_empty_and_a_form_may_be_declined():
     answer, _ = await _decide(FillForm("a", None, None, "kb", "who?", SCHEMA), "Ada", "1", *[""] * 6)
-    assert answer == Filled(freeze({"name": "Ada", "age": 1, "agree": True}))
+    assert answer == Filled(freeze({"name": "Ada", "age": 1, "agree": True}), whole=True)
     assert (await _decide(FillForm("a", None, None, "kb", "who?", SCHEMA), "Ada", "!"))[0] == Refuse()
