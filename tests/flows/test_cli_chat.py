@@ -300,7 +300,7 @@ def test_people_read_their_language_and_programs_read_english(box):
     assert (code, out) == (3, "no\n")
     assert "被拒绝" in err
     _, out, _ = box("sessions", "show", "nope", "--lang", "zh_CN", "--json")
-    assert json.loads(out)["remedy"].startswith("Check the name")
+    assert json.loads(out)["remedy"] == "See desktop-host sessions list."
 
 
 def test_secrets_and_settings_and_usage(box):
