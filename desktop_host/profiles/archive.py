@@ -27,8 +27,8 @@ from desktop_host.profiles.store import Profiles
 
 FORM = 1
 _MANIFEST = "profile.json"
-_FILES = ("settings.toml", "servers.json")
-_FOLDERS = ("skills", "blobs")
+_FILES = ("settings.toml", "servers.json", "toolkit.json")
+_FOLDERS = ("skills", "blobs", "bundles")
 _DATABASE = "host.db"
 _OURS = "desktopHost"
 """Where a server's entry holds what is not common to all hosts."""
@@ -40,7 +40,7 @@ MAX_RATIO = 200
 
 
 def export_profile(profiles: Profiles, name: str, target: Path) -> Path:
-    """Write settings, servers, skills and conversations of a profile to a zip file; it may be in use.
+    """Write settings, servers, bundles, tool groups, skills and conversations to a zip file; it may be in use.
 
     Secrets are left out: the servers' file refers to them by name.
 
@@ -123,8 +123,12 @@ def _kept(folder: Path) -> Iterator[Path]:
             yield folder / name
     for name in _FOLDERS:
         for path in sorted((folder / name).rglob("*")):
-            # A link may point anywhere on this machine.
-            if path.is_file() and not path.is_symlink():
+            # A link may point anywhere on this machine; what begins with `.new-` is still being unpacked.
+            if (
+                path.is_file()
+                and not path.is_symlink()
+                and not any(part.startswith(".new-") for part in path.relative_to(folder).parts)
+            ):
                 yield path
 
 
@@ -181,7 +185,8 @@ def _name_in(source: Path, bundle: zipfile.ZipFile) -> str:
 def _unpack(source: Path, bundle: zipfile.ZipFile, entry: zipfile.ZipInfo, room: Path, target: Path) -> None:
     for folder in reversed(target.relative_to(room).parents[:-1]):
         (room / folder).mkdir(mode=0o700, exist_ok=True)
-    handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    runs = target.relative_to(room).parts[0] == "bundles" and entry.external_attr >> 16 & 0o100
+    handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o700 if runs else 0o600)
     with os.fdopen(handle, "wb") as out, bundle.open(entry) as packed:
         left = entry.file_size
         while block := packed.read(1 << 16):
@@ -193,6 +198,7 @@ def _unpack(source: Path, bundle: zipfile.ZipFile, entry: zipfile.ZipInfo, room:
 
 def _distrust(source: Path, room: Path) -> None:
     _switch_off(room / "servers.json")
+    _allow_nothing(room / "toolkit.json")
     try:
         settings = read_settings(room / "settings.toml").settings
         rules = tuple(rule for rule in settings.rules if rule.effect == "deny")
@@ -212,6 +218,21 @@ def _distrust(source: Path, room: Path) -> None:
                     db.execute("DELETE FROM grants")
         except sqlite3.Error as error:
             raise _bad(source, f"its {_DATABASE} cannot be used: {error}") from error
+
+
+def _allow_nothing(toolkit: Path) -> None:
+    """Let no group of somebody else allow its tools; a file that is no plain JSON is put aside whole."""
+    if not toolkit.exists():
+        return
+    try:
+        document = json.loads(toolkit.read_text("utf-8-sig"))
+        for group in document.get("groups") or ():
+            if group.get("permission") != "deny":
+                group.pop("permission", None)
+    except (ValueError, TypeError, AttributeError):
+        toolkit.rename(toolkit.with_name("toolkit.imported.json"))
+        return
+    toolkit.write_text(json.dumps(document, ensure_ascii=False, indent=2), "utf-8")
 
 
 def _switch_off(servers: Path) -> None:

@@ -28,6 +28,7 @@ from desktop_host.servers.bundle_values import checked, default_of
 from desktop_host.servers.command_line import runs_shell
 from desktop_host.servers.importing import runs_code
 from desktop_host.servers.manifest import Manifest, Secret, filled, read
+from desktop_host.servers.profile_paths import movable
 
 RECORD = "bundle.json"
 
@@ -156,7 +157,7 @@ class Bundles:
         args = tuple(a for text in manifest.args for a in filled(text, folder, self._home, values))
         env = FrozenDict({k: one(str(v)) for k, v in manifest.env.items()})
         old = next((c for c in self._servers.configs() if c.name == alias), None)
-        launch = Stdio(command, args, env, str(folder))
+        launch = movable(Stdio(command, args, env, str(folder)), self._folder.parent)
         return replace(old, launch=launch) if old else ServerConfig(alias, launch, manifest.title, enabled)
 
     def _unpack(self, path: Path, alias: str, manifest: Manifest) -> Path:

@@ -37,6 +37,7 @@ from desktop_host.servers.mending import mended
 from desktop_host.servers.patience import Patience
 from desktop_host.servers.placeholders import own_secrets
 from desktop_host.servers.pool import Pool
+from desktop_host.servers.profile_paths import PROFILE, settled_here
 from desktop_host.servers.served_skills import ServedSkills
 from desktop_host.servers.signing import Signing
 
@@ -70,7 +71,7 @@ class Servers(ByHand, Signing):
         super().__init__()
         self._folder, self._secrets = folder, secrets
         self._book = Book(folder / "servers.json", extra, with_profile_servers)
-        around = os.environ if environ is None else environ
+        around = {**(os.environ if environ is None else environ), PROFILE: str(folder)}
         self._pool = Pool(folder, secrets, reviewer, sink, clock, around, sign_in, values)
         self._desk = Desk(self._pool)
         self.skills = ServedSkills(self._book, self._pool, self._desk)
@@ -184,7 +185,7 @@ class Servers(ByHand, Signing):
         return tuple(done)
 
     def export(self) -> FrozenDict:
-        return importing.export(self._book.all())
+        return importing.export(settled_here(c, self._folder) for c in self._book.all())
 
     # ---- life
     async def start(self, name: str) -> ServerStatus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -17,7 +18,7 @@ def program(tmp_path):
     return Program(tmp_path)
 
 
-def bundle(path: Path, version: str = "1.0.0") -> Path:
+def bundle(path: Path, version: str = "1.0.0", secret: bool = True) -> Path:
     manifest = {
         "dxt_version": "0.2", "name": "small-notes", "version": version, "description": "d", "author": {"name": "Ada"},
         "server": {"type": "python", "entry_point": "server/small.py", "mcp_config": {
@@ -25,6 +26,8 @@ def bundle(path: Path, version: str = "1.0.0") -> Path:
         }},
         "user_config": {"key": {"type": "string", "title": "Key", "sensitive": True, "required": True}},
     }  # fmt: skip
+    if not secret:
+        del manifest["user_config"], manifest["server"]["mcp_config"]["env"]
     with zipfile.ZipFile(path, "w") as out:
         out.writestr("manifest.json", json.dumps(manifest))
         out.write(SMALL[-1], "server/small.py")
@@ -47,6 +50,31 @@ def test_a_bundle_is_installed_runs_with_its_secret_is_updated_and_removed(progr
         assert not file.is_file() or b"hunter2-hunter2" not in file.read_bytes(), file
     assert program.json("servers", "remove", "small-notes")[0] == 0
     assert not list(program.home.rglob("small.py")) and program.json("secrets", "list")[1] == []
+
+
+def test_a_bundle_server_and_tool_settings_go_along_with_a_copied_and_an_imported_profile(
+    program: Program,
+) -> None:
+    path = bundle(program.folder / "notes.mcpb", secret=False)
+    assert program.json("servers", "import", str(path))[0] == 0
+    (toolkit := next(program.folder.rglob("servers.json")).parent / "toolkit.json").write_text(
+        '{"groups": [{"name": "mine", "tools": ["small-notes.echo"], "permission": "allow"}]}'
+    )
+    packed = program.folder / "mine.zip"
+    assert program.json("profiles", "clone", "default", "copy")[0] == 0
+    assert program.json("profiles", "export", "default", "--output", str(packed))[0] == 0
+    assert program.json("profiles", "import", str(packed), "--name", "again")[0] == 0
+    shutil.rmtree(toolkit.parent / "bundles")  # The first profile's files are not what the others use.
+    assert program.json("servers", "test", "small-notes")[0] == 5
+    for profile in ("copy", "again"):
+        code, (row,) = program.json("servers", "test", "small-notes", "--profile", profile)
+        assert (code, row["ok"]) == (0, True), row
+        kept = (toolkit.parent.parent / profile / "toolkit.json").read_text()
+        assert ("mine" in kept, "allow" in kept) == (True, profile == "copy")
+    code, (row,) = program.json("servers", "list", "--profile", "again")
+    assert row["enabled"] is False, "what came from outside waits for the person"
+    (exported,) = program.json("servers", "export", "--profile", "copy")[1]
+    assert "DESKTOP_HOST_PROFILE" not in str(exported), "another host could not use it"
 
 
 def test_pasted_words_are_imported_as_a_file_would_be(program: Program) -> None:

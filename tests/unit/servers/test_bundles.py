@@ -109,8 +109,10 @@ async def test_values_go_into_the_launch_and_secrets_into_the_vault(tmp_path, ma
     config = await bundles.install(pack(tmp_path / "notes.mcpb"), values)
     launch = room.held["notes"].launch
     assert config is room.held["notes"] and isinstance(launch, Stdio)
-    folder = Path(launch.cwd or "")
-    assert (folder / "server/main.py").read_bytes() == b"print(1)"
+    folder = launch.cwd
+    assert folder is not None and folder.startswith("${DESKTOP_HOST_PROFILE}/bundles/notes/")
+    there = Path(folder.replace("${DESKTOP_HOST_PROFILE}", str(tmp_path)))
+    assert (there / "server/main.py").read_bytes() == b"print(1)"
     assert launch.args == (f"{folder}/server/main.py", "/a", "/b $${HOME}", "--size", "20")
     assert launch.env["API_KEY"] == "${keyring:notes/key}" and launch.env["LIB"] == f"{folder}/lib"
     assert launch.env["RAW"] == "$${PATH} $${keyring:other}", "a bundle reads no variable and no secret of others"
@@ -197,7 +199,8 @@ async def test_a_platforms_own_command_counts_and_another_platforms_bundle_is_re
     config = await made[0].install(packed)
     launch = config.launch
     assert isinstance(launch, Stdio) and launch.args == ("b",) and launch.env == {"A": "1", "B": "2"}
-    assert os.access(launch.command, os.X_OK)
+    command = launch.command.replace("${DESKTOP_HOST_PROFILE}", str(tmp_path))
+    assert command != launch.command and os.access(command, os.X_OK)
     other = pack(tmp_path / "y.mcpb", changed(compatibility={"platforms": ["plan9"]}))
     assert "bundle_other_platform" in (await made[0].preview(other)).warnings
     with pytest.raises(UserFault) as caught:
