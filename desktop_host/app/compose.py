@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from desktop_host.app.clock import SystemClock
+from desktop_host.app.install_links import DesktopLinks
 from desktop_host.app.passphrase import ask_passphrase
 from desktop_host.app.run_secrets import RunSecrets
 from desktop_host.app.sharing import WindowSharer, serve_gateway
@@ -163,6 +164,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 storage.history, storage.ledger, models, tools, settings, inbox, gate, bus, clock, spending,
                 skills.source, tools, bundles, askers, storage.where(),
                 partial(storage.upload, profile.uuid) if storage.upload else None, tracing=telemetry,
+                links=DesktopLinks(_leading_to(spec)),
             )  # fmt: skip
             sessions = Sessions(parts)
             health = Health(
@@ -185,6 +187,12 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 await models.close()
                 if telling:
                     await asyncio.wait(telling, timeout=1)
+
+
+def _leading_to(spec: HostSpec) -> tuple[str, ...]:
+    """The words by which a link reaches this very profile."""
+    home = ("--home", str(spec.home.absolute())) if spec.home else ()
+    return (*home, *(("--profile", spec.profile) if spec.profile != "default" else ()))
 
 
 def _sampling(configs: tuple[ServerConfig, ...], alias: str) -> SamplingPolicy:

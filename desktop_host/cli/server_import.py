@@ -1,4 +1,4 @@
-"""The verbs `servers import`, `servers found` and `servers level`: servers from files, bundles, links, other hosts."""
+"""The verbs `servers import`, `found`, `level` and `links`: servers from files, bundles, links, other hosts."""
 
 from __future__ import annotations
 
@@ -139,5 +139,17 @@ async def level(run: Run) -> int:
     await run.host.servers.set_log_level(run.ns.name, run.ns.level)
     run.out.item(
         {"name": run.ns.name, "level": run.ns.level}, tr("cli.servers.level", name=run.ns.name, level=run.ns.level)
+    )
+    return 0
+
+
+async def links(run: Run) -> int:
+    """Whether the desktop opens `desktop-host://` links and bundles with this host; `on` and `off` change it."""
+    desk = run.host.install_links
+    state = await (desk.state() if run.ns.switch is None else desk.put(run.ns.switch == "on"))
+    key = "cli.links.on" if state.on else "cli.links.off" if state.possible else "links.not_here"
+    run.out.item(
+        {"possible": state.possible, "on": state.on, "place": state.place, "program": state.program},
+        tr(key, place=state.place, program=state.program),
     )
     return 0

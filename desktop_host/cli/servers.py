@@ -12,7 +12,7 @@ from typing import Any
 from desktop_host.cli.context import Run, Verb
 from desktop_host.cli.render import clipped
 from desktop_host.cli.server_add import add
-from desktop_host.cli.server_import import found, level, taken_over
+from desktop_host.cli.server_import import found, level, links, taken_over
 from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.core.servers import FailureReport, LogLine, ServerConfig, ServerState, ServerStatus, ServerTest
 from desktop_host.core.values import canonical, thaw
@@ -278,6 +278,7 @@ VERBS: dict[tuple[str, str | None], Verb] = {
     ("servers", "import"): _import,
     ("servers", "found"): found,
     ("servers", "level"): level,
+    ("servers", "links"): links,
     ("servers", "export"): _export,
     ("servers", "test"): _test,
     ("servers", "logs"): _logs,

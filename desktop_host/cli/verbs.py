@@ -9,8 +9,9 @@ from typing import Any
 
 from desktop_host.cli.verbs_health import HEALTH
 from desktop_host.cli.verbs_money import MONEY
+from desktop_host.cli.verbs_servers import SERVERS
 from desktop_host.core.server_ports import Clash
-from desktop_host.core.servers import LOG_LEVELS, Protocol, ServerScope
+from desktop_host.core.servers import Protocol, ServerScope
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
@@ -143,11 +144,6 @@ def _server_import(p: ArgumentParser) -> None:
     p.add_argument("--set", metavar="K=V", action=Pair, dest="values")
 
 
-def _server_level(p: ArgumentParser) -> None:
-    p.add_argument("name", metavar="NAME")
-    p.add_argument("level", choices=LOG_LEVELS, metavar="LEVEL")
-
-
 def _tools_list(p: ArgumentParser) -> None:
     p.add_argument("server", metavar="SERVER", nargs="?")
 
@@ -245,7 +241,7 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("servers", "logout"): _words("name"),
     ("servers", "import"): _server_import,
     ("servers", "found"): _nothing,
-    ("servers", "level"): _server_level,
+    **SERVERS,
     ("servers", "export"): _nothing,
     ("servers", "test"): _words("name"),
     ("servers", "logs"): _words("name"),

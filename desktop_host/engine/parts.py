@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from desktop_host.core.admin import ModelAdmin, SettingsStore
 from desktop_host.core.bundles import BundleAdmin
+from desktop_host.core.install_links import InstallLinks
 from desktop_host.core.ports import Clock, History, Ledger, SkillSource, ToolSource
 from desktop_host.core.telemetry import UNTRACED, Tracing
 from desktop_host.core.values import FrozenDict
@@ -41,3 +42,5 @@ class Parts:
     upload: Callable[[], Awaitable[FrozenDict]] | None = None
     """Copies the profile's own file into the shared database: `{copied, present, busy, failed}`; None: nothing is."""
     tracing: Tracing = UNTRACED
+    links: InstallLinks | None = None
+    """Who opens `desktop-host://` links on this desktop."""

@@ -7,6 +7,7 @@ import asyncio
 from desktop_host.core.bundles import BundleAdmin
 from desktop_host.core.errors import PeerFault
 from desktop_host.core.events import Attachment, UserSaid
+from desktop_host.core.install_links import InstallLinks
 from desktop_host.core.messages import ContentBlock, Role, Text, for_model
 from desktop_host.core.server_ports import ServerReach
 from desktop_host.core.values import EMPTY, FrozenDict
@@ -38,6 +39,13 @@ class ToolSide:
         if self._parts.bundles is None:
             raise RuntimeError("this host was put together without bundles")
         return self._parts.bundles
+
+    @property
+    def install_links(self) -> InstallLinks:
+        """Who opens `desktop-host://` links and bundles on this desktop."""
+        if self._parts.links is None:
+            raise RuntimeError("this host was put together without a desktop")
+        return self._parts.links
 
     async def switch_group(self, session: str, group: str, on: bool) -> None:
         """Switch a group of tools in a session; the model is told with its next turn.

@@ -17,6 +17,7 @@ from desktop_host.core.auth import SignInState
 from desktop_host.core.bundles import BundleField, BundlePreview, InstalledBundle
 from desktop_host.core.errors import KnownFault, PeerFault, UserFault
 from desktop_host.core.exchange import Progress, ToolOutcome
+from desktop_host.core.install_links import LinkState
 from desktop_host.core.messages import Message, Outcome, Text, user
 from desktop_host.core.models import ModelEntry, ModelProgress
 from desktop_host.core.permissions import Effect, Rule
@@ -539,6 +540,22 @@ class ShellSettings:
         return self.found
 
 
+class ShellLinks:
+    """A desktop that hands out links as it is told."""
+
+    def __init__(self) -> None:
+        self.now = LinkState(
+            True, False, "/home/ada/.local/share/applications/desktop-host.desktop", "/opt/desktop-host"
+        )
+
+    async def state(self) -> LinkState:
+        return self.now
+
+    async def put(self, on: bool) -> LinkState:
+        self.now = replace(self.now, on=on)
+        return self.now
+
+
 class ShellHost(FakeHost):
     """A whole profile in memory. `onboarded=False` opens it as on the first day."""
 
@@ -550,11 +567,16 @@ class ShellHost(FakeHost):
         self.servers = ShellServers(self)
         self.kit = ShellToolkit()
         self.packs = ShellBundles(self)
+        self.links = ShellLinks()
         self.ledger = self
         self.models = ShellModels(self)
         self.history = ShellHistory(self)
         self.sharing = ShellSharing(self.settings, self.secrets)
         self.rules = [Rule(Effect.ALLOW, "files.read_*", origin="person")]
+
+    @property
+    def install_links(self) -> ShellLinks:  # type: ignore[override]
+        return self.links
 
     async def rename(self, session: str, title: str) -> None:
         rows = {r.session: r for r in await self.history.rows()}

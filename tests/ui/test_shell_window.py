@@ -23,6 +23,7 @@ from desktop_host.ui.theme import theme
 from desktop_host.ui.tokens import COLORS, Colors
 from desktop_host.ui.viewmodels.sessions import Role
 from desktop_host.ui.widgets.first_run import FirstRun
+from desktop_host.ui.widgets.links_card import LinksCard
 from desktop_host.ui.widgets.palette import score
 from desktop_host.ui.widgets.settings_page import GeneralTab
 from tests.fakes.shell_host import ShellHost
@@ -548,3 +549,16 @@ def test_no_part_of_a_page_flashes_up_as_a_window_of_its_own(make: Make, qapp: Q
         shell.qtbot.wait(10)
     qapp.removeEventFilter(watcher)
     assert watcher.seen == ["MainWindow"]
+
+
+def test_links_are_handed_to_the_window_by_a_switch_of_the_settings(make: Make) -> None:
+    shell = make()
+    shell.workspace.show_settings()
+    card = shell.window.findChildren(LinksCard)[0]
+    shell.until(card.switch.isEnabled)
+    assert not card.place.isVisible()
+    shell.qtbot.mouseClick(card.switch, Qt.MouseButton.LeftButton)
+    shell.until(lambda: shell.host.links.now.on)
+    shell.until(lambda: card.place.isVisibleTo(card))
+    shell.qtbot.mouseClick(card.switch, Qt.MouseButton.LeftButton)
+    shell.until(lambda: not shell.host.links.now.on)

@@ -27,7 +27,7 @@ class ProfileSettings(QObject):
 
     def __init__(self, bridge: Bridge, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._bridge = bridge
+        self.bridge = self._bridge = bridge
         self.current = Settings()
         self.loaded = False
 

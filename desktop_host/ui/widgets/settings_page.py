@@ -14,6 +14,7 @@ from desktop_host.ui.viewmodels.settings import Permissions, ProfileSettings
 from desktop_host.ui.widgets.costs_tab import SECTIONS as COSTS
 from desktop_host.ui.widgets.costs_tab import CostsTab
 from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.links_card import LinksCard
 from desktop_host.ui.widgets.page import Centred, Page
 from desktop_host.ui.widgets.permissions_page import PermissionsTab
 from desktop_host.ui.widgets.pieces import button, label
@@ -39,6 +40,9 @@ class GeneralTab(Page):
             card, rows = section_card(settings, section)
             self.rows |= rows
             self.add(card)
+        self.column.addSpacing(Space.S)
+        self.links = LinksCard(settings.bridge)
+        self.add(label(tr("links"), "heading"), self.links)
         self.add(Flow(button(tr("command.go.first_run"), first_run)))
 
 
