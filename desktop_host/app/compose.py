@@ -63,6 +63,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
     from desktop_host.servers.environment import login_path
     from desktop_host.servers.json_schema import misfit
     from desktop_host.servers.supervisor import Servers
+    from desktop_host.skills.likeness import Likeness
     from desktop_host.skills.opening import open_skills
     from desktop_host.storage import open_storage
 
@@ -97,7 +98,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             opened.push_async_callback(telemetry.close)
             models = Models(
                 settings, secrets, clock, local=LocalModels(), scripted=ScriptedModel, answers=storage.answers,
-                tracing=telemetry,
+                tracing=telemetry, likeness=Likeness(),
             )  # fmt: skip
             bus = Bus()
             telling: set[asyncio.Task[None]] = set()

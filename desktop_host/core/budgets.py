@@ -104,6 +104,14 @@ class Answers(Protocol):
     async def clear(self) -> None: ...
 
 
+class Likeness(Protocol):
+    """How alike questions are in meaning."""
+
+    async def scores(self, question: str, others: Sequence[str]) -> list[float] | None:
+        """One score from 0 to 1 for each of the others; None where meaning cannot be compared."""
+        ...
+
+
 def hit_rate(row: Mapping[str, object]) -> float | None:
     """Share of the input that came from the vendor's prompt cache, from 0 to 1; None without input."""
     read, rest = _count(row, "cache_read"), _count(row, "input") + _count(row, "cache_write")

@@ -46,7 +46,8 @@ class Cache:
     """Whether earlier answers may serve again."""
 
     answers: str = choice("exact", "off", "exact", "similar")
-    """`exact`: the same question in the same conversation; `similar`: also one in nearly the same words."""
+    """`exact`: the same question in the same conversation; `similar`: also one in nearly the same words or,
+    with the extra [semantic], of nearly the same meaning."""
     max_age_hours: int = number(24, 1, 8760)
     similar_percent: int = number(92, 50, 100)
     """How alike two first questions of a chat must be."""

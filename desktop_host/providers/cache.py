@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from desktop_host.core.budgets import Answers, CachedAnswer
+from desktop_host.core.budgets import Answers, CachedAnswer, Likeness
 from desktop_host.core.codec import decode, encode
 from desktop_host.core.errors import HostError
 from desktop_host.core.messages import Message, Role, StopReason, Text, ToolCall, ToolResult
@@ -25,6 +25,10 @@ from desktop_host.core.values import canonical, freeze, thaw
 
 _log = logging.getLogger(__name__)
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[a-z'\u00c0-\u024f]+|[\u0370-\u1fff]+|[\u3040-\u9fff\uac00-\ud7af]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+MEANING_PERCENT = 95
+"""Least likeness by meaning. Measured on 25 rephrasings and 28 near misses in English and Chinese: from 95 on no near
+miss serves (the nearest has 94.1: enable for disable), and 6 of the rephrasings do; by words at 92, none of either."""
 _TURNS = frozenset(["not", "no", "never", "without", "except", "nor", "不", "没", "非", "无", "别", "勿", "除"])
 """Words that turn a question round: both must have the same ones."""
 
@@ -33,8 +37,9 @@ class Cached:
     """A `ChatModel` that answers from what it answered before."""
 
     def __init__(
-        self, model: ChatModel, ref: str, answers: Answers, settings: Callable[[], Cache], clock: Clock
-    ) -> None:
+        self, model: ChatModel, ref: str, answers: Answers, settings: Callable[[], Cache], clock: Clock,
+        likeness: Likeness | None = None,
+    ) -> None:  # fmt: skip
         """Wrap a model.
 
         Args:
@@ -43,12 +48,14 @@ class Cached:
             answers: where answers are kept.
             settings: whether and for how long, asked anew each time.
             clock: what the age of an answer is measured by.
+            likeness: compares questions by meaning; None: by their words alone.
         """
         self._model = model
         self._ref = ref
         self._answers = answers
         self._settings = settings
         self._clock = clock
+        self._likeness = likeness
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer one request; a kept answer comes as one piece, with `cached` set."""
@@ -81,11 +88,25 @@ class Cached:
             if not question:
                 return None
             kept = await self._answers.questions(scope_of(self._ref, request), since)
-            best = max(((similarity(question, text), other) for other, text in kept), default=(0.0, ""))
-            return await self._answers.get(best[1], since) if best[0] * 100 >= settings.similar_percent else None
+            found_key = await self._like(question, kept, settings.similar_percent)
+            return await self._answers.get(found_key, since) if found_key else None
         except HostError:
             _log.warning("kept answers cannot be read", exc_info=True)
             return None
+
+    async def _like(self, question: str, kept: tuple[tuple[str, str], ...], percent: int) -> str | None:
+        """The key of the question that is nearly the same, by its words or else by its meaning."""
+        best = max(((similarity(question, text), key) for key, text in kept), default=(0.0, ""))
+        if best[0] * 100 >= percent:
+            return best[1]
+        able = [(key, text) for key, text in kept if may_mean_the_same(question, text)]
+        if self._likeness is None or not able:
+            return None
+        scores = await self._likeness.scores(question, [text for _, text in able])
+        if scores is None:
+            return None
+        score, key = max(zip(scores, (key for key, _ in able), strict=True))
+        return key if score * 100 >= max(percent, MEANING_PERCENT) else None
 
     async def _keep(self, key: str, request: ModelRequest, done: Completed) -> None:
         if done.stop is not StopReason.END or done.message.calls or not done.message.text.strip():
@@ -120,6 +141,11 @@ def question_of(request: ModelRequest) -> str:
     if len(request.messages) != 1 or not all(isinstance(b, Text) for b in request.messages[0].blocks):
         return ""
     return request.messages[0].text
+
+
+def may_mean_the_same(one: str, other: str) -> bool:
+    """Whether meaning may be compared at all: the same numbers, the same "not", the same script for the answer."""
+    return _decisive(_words(one)) == _decisive(_words(other)) and bool(_HAN.search(one)) is bool(_HAN.search(other))
 
 
 def similarity(one: str, other: str) -> float:

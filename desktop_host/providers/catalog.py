@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from desktop_host.core.admin import SecretStore, SettingsStore
-from desktop_host.core.budgets import Answers
+from desktop_host.core.budgets import Answers, Likeness
 from desktop_host.core.diagnosis import Reach
 from desktop_host.core.errors import HostError
 from desktop_host.core.messages import user
@@ -21,6 +21,7 @@ from desktop_host.core.models import ModelEntry, ModelProgress, ModelRequest, Pu
 from desktop_host.core.ports import ChatModel, Clock
 from desktop_host.core.routes import Considered, Needs, find
 from desktop_host.core.settings import Endpoint, Network
+from desktop_host.core.settings_costs import Cache
 from desktop_host.core.telemetry import UNTRACED, Tracing
 from desktop_host.providers import known, listing, reach
 from desktop_host.providers.cache import Cached
@@ -61,6 +62,7 @@ class Models:
         discover: Sequence[tuple[str, int]] = listing.DISCOVERED,
         answers: Answers | None = None,
         tracing: Tracing = UNTRACED,
+        likeness: Likeness | None = None,
     ) -> None:
         """Open nothing yet.
 
@@ -74,6 +76,7 @@ class Models:
             discover: `(name, port)` of servers to look for on this machine.
             answers: where answers are kept that may serve again; None: nowhere.
             tracing: where requests are told of.
+            likeness: compares questions by meaning, for answers that may serve again.
         """
         self._settings = settings
         self._keys = Keys(secrets, os.environ if environ is None else environ)
@@ -85,7 +88,7 @@ class Models:
         self._adapters: dict[tuple[_Place, str], WireModel] = {}
         self._lists: dict[tuple[str, str], list[Row]] = {}
         self._found: list[ModelEntry] = []
-        self._answers, self._tracing = answers, tracing
+        self._answers, self._tracing, self._likeness = answers, tracing, likeness
         self._past = Past()
         self._traits = read_traits()
         self._quotes = Quotes(self.entries, lambda: settings.current().prices, scripted)
@@ -99,7 +102,10 @@ class Models:
             model = Routed(route, self._single, self._facts.look, self._past, self._clock)
         if self._answers is None or ref.startswith("script:"):
             return model
-        return Cached(model, ref, self._answers, lambda: self._settings.current().cache, self._clock)
+        return Cached(model, ref, self._answers, self._cache_rules, self._clock, self._likeness)
+
+    def _cache_rules(self) -> Cache:
+        return self._settings.current().cache
 
     async def window(self, ref: str) -> int | None:
         return await self._facts.window(ref)

@@ -152,6 +152,16 @@ SEMANTIC = Thresholds(auto=0.30, suggest=0.15)
 
 
 @cache
+def shared_encoder() -> SentenceEncoder:
+    """The one encoder of this process: it takes about 140 MB. Blocking, about 2 s the first time.
+
+    Raises:
+        ImportError: the extra `[semantic]` is not installed.
+    """
+    return SentenceEncoder()
+
+
+@cache
 def semantic_installed() -> bool:
     """Whether the extra `[semantic]` is there."""
     from importlib.util import find_spec
@@ -172,7 +182,7 @@ class Matchers:
             return self._lexical
         if self._semantic is None:
             try:
-                encoder = await asyncio.to_thread(SentenceEncoder)
+                encoder = await asyncio.to_thread(shared_encoder)
             except ImportError:
                 _log.warning("the extra [semantic] is not installed; the lexical matcher stands in")
                 return self._lexical

@@ -47,8 +47,8 @@ class Desk:
         self.clock = ManualClock()
         self.rules = Cache(**rules)
 
-    async def ask(self, request: ModelRequest = ASK, ref: str = "a/m") -> Completed:
-        cached = Cached(self.model, ref, self.answers, lambda: self.rules, self.clock)
+    async def ask(self, request: ModelRequest = ASK, ref: str = "a/m", likeness: Any = None) -> Completed:
+        cached = Cached(self.model, ref, self.answers, lambda: self.rules, self.clock, likeness)
         events = [e async for e in cached.stream(request)]
         assert isinstance(events[-1], Completed)
         assert "".join(e.text for e in events if isinstance(e, TextDelta)) == f"answer {self.serving(events[-1])}"
@@ -137,6 +137,48 @@ async def test_nearly_the_same_question_is_served_only_where_a_person_chose_that
         desk = Desk(**rules)
         await desk.ask()
         assert (await desk.ask(near)).cached is served
+
+
+class Meaning:
+    """A likeness that says what it is told."""
+
+    def __init__(self, score: float | None) -> None:
+        self.score = score
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    async def scores(self, question: str, others: Any) -> list[float] | None:
+        self.asked.append((question, tuple(others)))
+        return None if self.score is None else [self.score for _ in others]
+
+
+@pytest.mark.parametrize(
+    ("question", "score", "served"),
+    [
+        ("What does MCP stand for, please?", 0.96, True),
+        ("What does MCP stand for, please?", 0.94, False),
+        ("What does MCP stand for, please?", None, False),
+        ("What is MCP 2?", 0.99, False),
+        ("What is not MCP?", 0.99, False),
+        ("MCP 是什么意思？", 0.99, False),
+    ],
+)
+async def test_a_question_of_the_same_meaning_is_served_but_never_past_a_number_a_not_or_a_script(
+    question, score, served
+):
+    desk = Desk(answers="similar")
+    meaning = Meaning(score)
+    await desk.ask(likeness=meaning)
+    done = await desk.ask(replace(ASK, messages=(user(question),)), likeness=meaning)
+    assert done.cached is served
+    fresh = replace(ASK, messages=(user(question),), cacheable=False)
+    assert not (await desk.ask(fresh, likeness=meaning)).cached
+
+
+async def test_meaning_is_not_compared_unless_similar_answers_are_wanted():
+    desk, meaning = Desk(), Meaning(1.0)
+    await desk.ask(likeness=meaning)
+    await desk.ask(replace(ASK, messages=(user("Tell me of MCP"),)), likeness=meaning)
+    assert meaning.asked == []
 
 
 async def test_an_image_is_not_compared_by_words():
