@@ -38,6 +38,6 @@ def check_url(value: str) -> None:
 class Storage:
     """Where conversations, usage and kept answers are."""
 
-    url: str = field(default="", metadata={"widget": "text", "check": check_url})
+    url: str = field(default="", metadata={"widget": "address", "check": check_url})
     """Empty: the profile's own file. `postgresql://USER:${keyring:NAME}@HOST/DATABASE`: a database that computers
     share; taken up when the profile is opened."""

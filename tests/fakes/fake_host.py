@@ -139,6 +139,7 @@ class FakeHost(Host):
 
     def __init__(self, script: Script | None = None) -> None:
         self.profile, self.folder = "default", Path("/nowhere")
+        self.record = FrozenDict({"store": "sqlite", "place": "/nowhere/host.db", "detail": "SQLite 3.40.1"})
         self.script = script or echo
         self.models: Any = FakeModels()
         self.servers: Any = FakeServers()

@@ -13,6 +13,7 @@ from desktop_host.core.errors import HostError
 from desktop_host.core.permissions import Rule
 from desktop_host.core.routes import Considered, Needs, Route
 from desktop_host.core.settings import Endpoint, Settings
+from desktop_host.core.values import FrozenDict
 from desktop_host.engine.host import Host
 from desktop_host.ui.bridge import Bridge
 
@@ -29,18 +30,20 @@ class ProfileSettings(QObject):
         super().__init__(parent)
         self.bridge = self._bridge = bridge
         self.current = Settings()
+        self.record = FrozenDict()
+        """Where conversations are kept: `{store, place, detail}`; empty until it is known."""
         self.loaded = False
 
     def refresh(self) -> None:
         """Read the file's values again."""
 
-        async def read(host: Host) -> tuple[Settings, HostError | None]:
-            return host.settings.current(), core.not_used(host.settings.problems())
+        async def read(host: Host) -> tuple[Settings, HostError | None, FrozenDict]:
+            return host.settings.current(), core.not_used(host.settings.problems()), host.record
 
         self._bridge.then(read, self._loaded, self.failed.emit, self)
 
-    def _loaded(self, found: tuple[Settings, HostError | None]) -> None:
-        first = not self.loaded
+    def _loaded(self, found: tuple[Settings, HostError | None, FrozenDict]) -> None:
+        first, self.record = not self.loaded, found[2]
         self._show(found[0])
         if first and found[1] is not None:
             self.failed.emit(found[1])

@@ -75,8 +75,10 @@ class SettingRow(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        below = isinstance(self.control, QPlainTextEdit) or (
-            self.width() < theme.px(430) and not isinstance(self.control, Switch)
+        below = (
+            isinstance(self.control, QPlainTextEdit)
+            or self.spec.widget == "address"
+            or (self.width() < theme.px(430) and not isinstance(self.control, Switch))
         )
         way = QBoxLayout.Direction.TopToBottom if below else QBoxLayout.Direction.LeftToRight
         if way != self._line.direction():
@@ -163,6 +165,7 @@ class SettingRow(QWidget):
                 control.setPlainText(str(value))
             case QLineEdit() if control.text() != value:
                 control.setText(str(value))
+                control.setCursorPosition(0)
         control.blockSignals(blocked)
 
 

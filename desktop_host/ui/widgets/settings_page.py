@@ -29,7 +29,10 @@ class GeneralTab(Page):
 
     def __init__(self, settings: ProfileSettings, first_run: Callable[[], None]) -> None:
         super().__init__(inside=True)
+        self._settings = settings
         self.rows: dict[str, SettingRow] = {}
+        self.store = label("", "caption", selectable=True)
+        """Which database is in use now, whatever the setting says of the next start."""
         for section in SECTIONS:
             # A section without words here is drawn by the page of its own part of the window.
             if section in COSTS or not keys_of((section,)) or not current().has(f"settings.{section}"):
@@ -39,11 +42,21 @@ class GeneralTab(Page):
             self.add(label(tr(f"settings.{section}"), "heading"))
             card, rows = section_card(settings, section)
             self.rows |= rows
+            if section == "storage":
+                card.add(self.store)
             self.add(card)
         self.column.addSpacing(Space.S)
         self.links = LinksCard(settings.bridge)
         self.add(label(tr("links"), "heading"), self.links)
         self.add(Flow(button(tr("command.go.first_run"), first_run)))
+        settings.changed.connect(self._changed)
+        self._changed()
+
+    def _changed(self, _key: str = "") -> None:
+        used = self._settings.record
+        self.store.setVisible(bool(used))
+        if used:
+            self.store.setText(tr("settings.storage.now", detail=used["detail"], place=used["place"]))
 
 
 class SettingsPage(Centred):
