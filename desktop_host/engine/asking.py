@@ -31,7 +31,7 @@ from desktop_host.core.models import (
     Usage,
 )
 from desktop_host.core.ports import ChatModel
-from desktop_host.core.tokens import of_text
+from desktop_host.core.tokens import elsewhere, of_text
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine.context import SessionContext, TurnSpent
 from desktop_host.engine.spending import Grant, Need
@@ -73,7 +73,7 @@ class Asking:
         request, input_tokens = self._request()
         grant = await self._parts.spending.admit(Need(
             ref, request, input_tokens, context.root.session, context.root.options.budget_usd,
-            tokens_limited=self._limit is not None,
+            most_tokens=self._most(ref), tokens_limited=self._limit is not None,
         ))  # fmt: skip
         self.text, self._thinking = [], []
         try:
@@ -139,6 +139,13 @@ class Asking:
                 )  # fmt: skip
             request = replace(request, max_tokens=min(left, request.max_tokens or left))
         return request, tokens
+
+    def _most(self, ref: str) -> int:
+        """What the input of the next request can have at most."""
+        context, prefix = self._context, self._context.prefix
+        assert prefix is not None
+        bound = context.conversation.most(prefix.system, prefix.tools)
+        return bound if context.answering in (None, ref) else elsewhere(bound)
 
     async def _tell_model(self, wanted: str, ref: str) -> None:
         """Tell where another model answers than the one chosen for the chat, and where that one is back."""

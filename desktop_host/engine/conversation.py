@@ -27,7 +27,7 @@ from desktop_host.core.messages import (
     by_priority,
     for_model,
 )
-from desktop_host.core.tokens import of_message, of_text
+from desktop_host.core.tokens import most, of_message, of_text
 from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import canonical
 from desktop_host.engine.repair import CONTINUE, repair
@@ -141,6 +141,10 @@ class Conversation:
         if self._counted is None:
             return of_text(system) + sum(t.tokens for t in tools) + self._estimate
         return self._counted + self._uncounted * 13 // 10
+
+    def most(self, system: str, tools: Iterable[ToolSpec]) -> int:
+        """What the next request's input can have at most: for budgets that must hold."""
+        return most(self.tokens(system, tools)) if self._counted is None else self._counted + most(self._uncounted)
 
     def estimate(self) -> int:
         """Estimated tokens of the messages alone."""

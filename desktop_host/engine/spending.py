@@ -16,6 +16,7 @@ from desktop_host.core.events import Notice
 from desktop_host.core.models import ModelRequest, Quote, Usage
 from desktop_host.core.ports import Clock
 from desktop_host.core.settings import Settings
+from desktop_host.core.tokens import elsewhere, most
 from desktop_host.core.values import FrozenDict
 
 USUAL_OUTPUT = 16_000
@@ -38,6 +39,8 @@ class Need:
     """Alias of the server whose sampling this is."""
     server_usd: float | None = None
     """What its sampling may cost in a day, beside the profile's setting; None: that alone."""
+    most_tokens: int | None = None
+    """What the input can have at most; None: by `input_tokens`."""
     tokens_limited: bool = False
     """A token budget stands in for a price that is unknown."""
 
@@ -111,7 +114,9 @@ class Spending:
         refused: HostError | None = None
         for ref in (need.ref, *_cheaper(settings, need.ref)):
             try:
-                return await self._admit(self._purses, replace(need, ref=ref), counted)
+                bound = need.most_tokens
+                other = bound if bound is None or ref == need.ref else elsewhere(bound)
+                return await self._admit(self._purses, replace(need, ref=ref, most_tokens=other), counted)
             except HostError as fault:
                 refused = refused or fault
                 if refused.code != "budget_spent":
@@ -126,7 +131,9 @@ class Spending:
         if not any(p.limited for p in counted):
             # Nobody waits for a price here: the first one takes a second to load.
             return Grant(need.ref, request, purses, counted, None, ask, need.input_tokens)
-        quote = await ask() if money else None
+        # Money is set aside for the most that it can be: an estimate may be passed, a limit may not.
+        bound = most(need.input_tokens) if need.most_tokens is None else need.most_tokens
+        quote = await self._models.quote(need.ref, request, bound) if money else None
         if money and quote is None and not need.tokens_limited:
             raise HostError("price_unknown", f"the price of {need.ref} is unknown", model=need.ref)
         price = quote or Quote(0.0)

@@ -10,14 +10,17 @@ import pytest
 from desktop_host.core.errors import HostError, ModelFault, UserFault
 from desktop_host.core.events import Notice, RouteChanged, UsageRecorded
 from desktop_host.core.exchange import Origin, SamplingRequest
-from desktop_host.core.messages import user
-from desktop_host.core.models import Quote, Usage
+from desktop_host.core.messages import Message, Role, StopReason, Text, user
+from desktop_host.core.models import Completed, Quote, Usage
 from desktop_host.core.servers import SamplingPolicy
 from desktop_host.core.sessions import TurnStatus, TurnStop
-from desktop_host.core.settings_costs import Budgets, Quotas
+from desktop_host.core.settings_costs import Budgets, Price, Quotas
+from desktop_host.core.values import canonical
 from desktop_host.engine.host import UserInput
+from desktop_host.providers.pricing import Priced
+from desktop_host.providers.quotes import Quotes
 from desktop_host.storage import open_storage
-from tests.fakes.list_model import ListModel, call
+from tests.fakes.list_model import FixedModels, ListModel, call
 
 
 def budgeted(rig, replies, *, cost=0.1, quote=None, **limits):
@@ -258,3 +261,45 @@ async def test_a_kept_answer_is_marked_counts_nothing_and_can_be_asked_anew(rig)
 async def test_a_chat_that_is_not_there_has_no_standing(rig):
     with pytest.raises(UserFault):
         await rig([]).host.standings("ghost")
+
+
+class PricedModels(FixedModels):
+    """Models at an address, with prices of the person's own."""
+
+    def __init__(self, vendor, prices):
+        super().__init__({"list": Priced(vendor, "m", "https://models.example/v1", lambda: prices)})
+        self.real = Quotes(self.entries, lambda: prices, lambda _path: vendor)
+
+    async def quote(self, ref, request, input_tokens):
+        return await self.real.quote("compat:https://models.example/v1#m", request, input_tokens)
+
+
+class ByteVendor:
+    """The worst vendor for a budget: a token for each byte, hidden ones for tools, and answers as long as can be."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def stream(self, request):
+        self.asked.append(request)
+        said = [b.text for m in request.messages for b in m.blocks if isinstance(b, Text)]
+        tools = sum(len(canonical({"d": t.description, "s": t.input_schema, "n": t.wire_name})) for t in request.tools)
+        read = len("".join([request.system, *said]).encode()) + tools + 700 * bool(request.tools)
+        usage = Usage(read, request.max_tokens or 0)
+        yield Completed(Message(Role.ASSISTANT, (Text("x"),)), usage, StopReason.END, "m")
+
+
+@pytest.mark.parametrize("text", ["aaaa bbbb " * 80, "深圳市的天气怎么样？" * 60, "{}[]();!?=<>" * 90])
+async def test_no_limit_is_passed_even_where_every_byte_is_a_token(rig, text):
+    prices = (Price("m", input=3.0, output=15.0),)
+    vendor = ByteVendor()
+    r = rig([], models=PricedModels(vendor, prices))
+    r.tools.add("kb.search", "x", description="Looks things up " * 10)
+    r.settings.settings = replace(r.settings.settings, budgets=Budgets(day_usd=0.35))
+    session = await r.session()
+    while (result := await r.say(session, text)).status is TurnStatus.DONE:
+        assert len(vendor.asked) < 400
+    assert result.error["code"] == "budget_spent"
+    day = next(s for s in await r.host.standings() if s["scope"] == "day")
+    assert 0.25 < day["spent_usd"] <= 0.35, "near the limit, never past it"
+    assert "budget_late" not in codes(r)
