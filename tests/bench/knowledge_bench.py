@@ -68,7 +68,7 @@ def fetch(docs: Path) -> None:
     docs.mkdir(parents=True, exist_ok=True)
     if any((docs / "usr").rglob("postgresql-doc-15")):
         return
-    subprocess.run(["apt-get", "download", "-q", *PACKAGES], cwd=docs, check=True, stdout=sys.stderr)
+    subprocess.run(["apt-get", "download", "-q", *PACKAGES], cwd=docs, check=True, stdout=subprocess.DEVNULL)
     for package in docs.glob("*.deb"):
         subprocess.run(["dpkg-deb", "-x", str(package), str(docs)], check=True)
         package.unlink()

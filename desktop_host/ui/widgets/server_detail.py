@@ -11,12 +11,14 @@ from desktop_host.core.auth import SignInState
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import set_icon, set_role
+from desktop_host.ui.viewmodels.folders import keeps_folders
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.inspector_trace import TraceView
 from desktop_host.ui.widgets.page import Centred
 from desktop_host.ui.widgets.pieces import Elided, button, icon_button, pill, row, set_pill
 from desktop_host.ui.widgets.server_art import art
+from desktop_host.ui.widgets.server_folders import FoldersTab
 from desktop_host.ui.widgets.server_form import ServerSettings
 from desktop_host.ui.widgets.server_logs import LogsView
 from desktop_host.ui.widgets.server_overview import Overview
@@ -51,7 +53,9 @@ class ServerDetail(Centred):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setUsesScrollButtons(True)
-        for tab in TABS:
+        folders = ("folders",) if keeps_folders(servers.config(name)) else ()
+        self.names = (*TABS[:1], *folders, *TABS[1:])
+        for tab in self.names:
             holder = QWidget()
             QVBoxLayout(holder).setContentsMargins(0, 0, 0, 0)
             self.tabs.addTab(holder, tr(f"server.tab.{tab}"))
@@ -64,9 +68,9 @@ class ServerDetail(Centred):
         self._fill_tab(0)
 
     def show_tab(self, tab: str) -> QWidget:
-        """Show a tab of `TABS`; returns what stands in it."""
-        self.tabs.setCurrentIndex(TABS.index(tab))
-        return self._content(TABS.index(tab))
+        """Show a tab of `names`; returns what stands in it."""
+        self.tabs.setCurrentIndex(self.names.index(tab))
+        return self._content(self.names.index(tab))
 
     def show_status(self) -> None:
         """Show how the server stands now."""
@@ -105,7 +109,7 @@ class ServerDetail(Centred):
         layout = holder.layout() if holder is not None else None
         assert layout is not None
         if layout.count() == 0:
-            layout.addWidget(self._make(TABS[at]))
+            layout.addWidget(self._make(self.names[at]))
         item = layout.itemAt(0)
         found = item.widget() if item is not None else None
         assert found is not None
@@ -118,6 +122,7 @@ class ServerDetail(Centred):
         bridge, servers, name = self._bridge, self._servers, self.name
         makers: dict[str, Callable[[], QWidget]] = {
             "overview": lambda: Overview(servers, name, lambda: self.show_tab("settings")),
+            "folders": lambda: FoldersTab(bridge, servers, name),
             "tools": lambda: ToolsTab(bridge, servers, name),
             "resources": lambda: ResourcesTab(bridge, servers, name),
             "prompts": lambda: PromptsTab(bridge, servers, name),

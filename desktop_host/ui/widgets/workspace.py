@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from desktop_host import i18n
@@ -238,6 +238,7 @@ class Workspace(QObject):
         for model in (self.sessions, self.servers, self.permissions, self.models):
             model.refresh()
         self.settings.refresh()
+        QTimer.singleShot(0, self, lambda: self.chat)  # It shows questions of no chat, too, whatever page is open.
 
     def _not_open(self, error: HostError) -> None:
         self._open_error = error
