@@ -29,11 +29,9 @@ from desktop_host.core.tools import ToolGroup, ToolSpec
 from desktop_host.core.values import FrozenDict, canonical, freeze
 from desktop_host.engine import postprocess, tool_search
 from desktop_host.engine.functions import Functions
+from desktop_host.engine.group_switches import GroupSwitches
 from desktop_host.engine.presets import Presets
 from desktop_host.engine.toolbox import ToolTable
-
-GROUPS = "tool_groups"
-"""Key of a session's state: which groups were switched there."""
 
 ByHand = Callable[[str, str, FrozenDict, Callable[[Progress], None] | None], Awaitable[ToolOutcome]]
 
@@ -65,11 +63,10 @@ class Toolkit:
         self, inner: ToolSource, store: ToolkitStore, history: History, secrets: SecretStore, by_hand: ByHand,
         learn: Callable[[str, frozenset[str]], None],
     ) -> None:  # fmt: skip
-        self._inner, self._store, self._history = inner, store, history
+        self._inner, self._store, self._switches = inner, store, GroupSwitches(history)
         self._presets, self._by_hand = Presets(secrets, learn), by_hand
         self._aliases: dict[str, tuple[str, ...] | None] = {}
         self._functions = Functions()
-        self._switched: dict[str, dict[str, bool]] = {}
         self.register, self.unregister = self._functions.register, self._functions.unregister
 
     # ---- the person's side
@@ -117,7 +114,7 @@ class Toolkit:
 
     def active(self, session: str | None = None) -> dict[str, bool]:
         """Group to whether it is on: in a session, or (None) in new ones."""
-        switched = self._switched.get(session or "", {})
+        switched = self._switches.of(session or "")
         return {g.name: switched.get(g.name, g.enabled) for g in self.config.groups}
 
     async def switch(self, session: str, group: str, on: bool) -> None:
@@ -127,8 +124,12 @@ class Toolkit:
             UserFault: `not_found`.
         """
         self.config.group(group)
-        await self._load(session)
-        await self._keep(session, {**self._switched[session], group: on})
+        await self._switches.keep(session, {**await self._switches.read(session), group: on})
+
+    async def groups(self, session: str) -> tuple[tuple[ToolGroup, bool], ...]:
+        """The groups, and whether each is on in a session."""
+        switched = await self._switches.read(session)
+        return tuple((g, switched.get(g.name, g.enabled)) for g in self.config.groups)
 
     def callable(self, server: str, tool: str) -> Callable[..., Awaitable[ToolOutcome]]:
         """A tool as an async function of its arguments: no model, no session; its rule holds."""
@@ -150,7 +151,7 @@ class Toolkit:
     # ---- as a source
     async def prepare(self, session: str, aliases: tuple[str, ...] | None, roots: tuple[str, ...]) -> None:
         self._aliases[session] = aliases
-        await self._load(session)
+        await self._switches.read(session)
         await self._inner.prepare(session, aliases, roots)
 
     def session_tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
@@ -171,7 +172,7 @@ class Toolkit:
         return alias == ALIAS or self._inner.is_trusted(alias)
 
     async def release(self, session: str) -> None:
-        self._switched.pop(session, None)
+        self._switches.forget(session)
         self._aliases.pop(session, None)
         await self._inner.release(session)
 
@@ -278,8 +279,7 @@ class Toolkit:
         if not self.config.model_switches:
             return ToolOutcome(Outcome.ERROR, (Text("The person does not let models switch groups."),))
         groups = self.config.groups
-        await self._load(session)
-        await self._keep(session, {g.name: wanted.get(g.name) is True for g in groups})
+        await self._switches.keep(session, {g.name: wanted.get(g.name) is True for g in groups})
         on = [g for g in groups if wanted.get(g.name) is True]
         here = self.session_tools(session, self._aliases.get(session))
         names = [t.full_name for t in here if t.enabled and t.group in {g.name for g in on}]
@@ -288,13 +288,3 @@ class Toolkit:
         if names:
             parts.append(f"Until your next turn call them with {ALIAS}__{tool_search.CALL}: {', '.join(names)}.")
         return ToolOutcome(Outcome.OK, (Text("\n".join(parts)),))
-
-    async def _load(self, session: str) -> None:
-        if session not in self._switched:
-            kept = await self._history.state(session, GROUPS)
-            known = kept.items() if isinstance(kept, Mapping) else ()
-            self._switched[session] = {k: v for k, v in known if isinstance(v, bool)}
-
-    async def _keep(self, session: str, switched: dict[str, bool]) -> None:
-        self._switched[session] = switched
-        await self._history.put_state(session, GROUPS, switched)

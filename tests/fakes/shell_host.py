@@ -409,6 +409,12 @@ class ShellToolkit:
 
     def __init__(self) -> None:
         self.config = ToolkitConfig()
+        self.switched: dict[str, dict[str, bool]] = {}
+        self.refuse: UserFault | None = None
+
+    async def groups(self, session: str) -> tuple[tuple[ToolGroup, bool], ...]:
+        own = self.switched.get(session, {})
+        return tuple((g, own.get(g.name, g.enabled)) for g in self.config.groups)
 
     async def put_group(self, group: ToolGroup) -> None:
         if not group.name.isidentifier():
@@ -420,6 +426,8 @@ class ShellToolkit:
         self.config = replace(self.config, groups=tuple(g for g in self.config.groups if g.name != name))
 
     async def put_rule(self, rule: ToolRule) -> None:
+        if self.refuse is not None:
+            raise self.refuse
         others = tuple(r for r in self.config.rules if r.tool != rule.tool)
         self.config = replace(self.config, rules=others if rule == ToolRule(rule.tool) else (*others, rule))
 
@@ -600,6 +608,9 @@ class ShellHost(FakeHost):
     @property
     def toolkit(self) -> Any:
         return self.kit
+
+    async def switch_group(self, session: str, group: str, on: bool) -> None:
+        self.kit.switched.setdefault(session, {})[group] = on
 
     async def grant(self, rule: Rule) -> None:
         self.rules.append(rule)

@@ -13,6 +13,8 @@ from desktop_host.core import events as ev
 from desktop_host.core.messages import assistant
 from desktop_host.core.servers import ServerConfig, ServerState, Stdio
 from desktop_host.core.sessions import SessionOptions
+from desktop_host.core.toolkit import ToolkitConfig
+from desktop_host.core.tools import ToolGroup
 from desktop_host.ui.widgets.inspector_chat import money
 from desktop_host.ui.widgets.inspector_panel import InspectorPanel
 from tests.fakes.shell_host import ShellHost
@@ -162,3 +164,36 @@ def test_small_amounts_of_money_keep_their_figures() -> None:
     assert money(0.0042) == "$0.0042"
     assert money(3.456) == "$3.46"
     assert "price" in money(None)
+
+
+def test_the_groups_of_a_chat_are_switched_for_this_chat_alone(shell: Shell) -> None:
+    shell.host.kit.config = ToolkitConfig((ToolGroup("writing", ("files.write_*",), description="Write files."),))
+    panel = opened(shell)
+    groups = panel.facts.groups
+    assert groups.isHidden(), "a chat that has not begun has nothing to switch"
+    session = shell.bridge.call(lambda host: host.new_session(SessionOptions())).result(5)
+    shell.workspace.show_chat(session)
+    shell.until(lambda: groups.isVisible())
+    switch = groups.switches["writing"]
+    assert switch.isChecked()
+    switch.setFocus()
+    shell.qtbot.keyClick(switch, Qt.Key.Key_Space)
+    shell.until(lambda: shell.host.kit.switched == {session: {"writing": False}})
+    assert shell.host.kit.config.groups[0].enabled, "new chats begin as before"
+
+
+def test_a_chat_has_folders_of_its_own_that_its_servers_are_told_of(shell: Shell, tmp_path: Path) -> None:
+    panel = opened(shell)
+    session = shell.bridge.call(lambda host: host.new_session(SessionOptions(effort="low"))).result(5)
+    shell.workspace.show_chat(session)
+    chat = shell.workspace.chat.chat
+    shell.until(lambda: chat.choices.options.effort == "low")
+    panel.facts.folders.put(str(tmp_path))
+
+    def kept() -> SessionOptions:
+        return shell.bridge.call(lambda host: host.history.options(session)).result(5)
+
+    shell.until(lambda: kept().roots == (str(tmp_path),))
+    assert kept().effort == "low"
+    shell.press(f"Take {tmp_path} away", panel.facts.folders)
+    shell.until(lambda: kept().roots == ())

@@ -10,8 +10,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
+from desktop_host.core.errors import UserFault
 from desktop_host.core.permissions import Effect
 from desktop_host.core.servers import ServerConfig, ServerState, Stdio
+from desktop_host.core.toolkit import PostRule
 from desktop_host.core.values import freeze
 from desktop_host.ui.widgets.pieces import CodeBox
 from desktop_host.ui.widgets.server_rules import PermissionBox, ToolRulesForm
@@ -147,6 +149,27 @@ def test_fixed_arguments_are_kept_shown_locked_and_sent(shell: Shell) -> None:
     shell.qtbot.mouseClick(attempt.run, LEFT)
     shell.until(lambda: shell.host.servers.calls)
     assert shell.host.servers.calls == [("files", "read_file", freeze({"path": "/home/ada"}))]
+
+
+def test_what_the_model_gets_of_a_result_is_set_for_one_tool(shell: Shell) -> None:
+    tab = tools(shell)
+    _, form = opened(shell, tab.rows[0])
+    post = form.post
+    post.select.setText("items[*].name")
+    post.most.setValue(500)
+    post.images.setChecked(True)
+    post.about.setPlainText("Read a note.")
+    shell.qtbot.mouseClick(post.apply, LEFT)
+    shell.until(lambda: shell.host.kit.config.rules)
+    (rule,) = shell.host.kit.config.rules
+    assert (rule.tool, rule.post, rule.description) == (
+        "files.read_file", PostRule("items[*].name", True, 500), "Read a note.",
+    )  # fmt: skip
+    shell.host.kit.refuse = UserFault("bad_settings", "items[ does not compile", key="select", wanted="JMESPath")
+    post.select.setText("items[")
+    shell.qtbot.mouseClick(post.apply, LEFT)
+    shell.until(lambda: post.select_field.error)
+    assert shell.host.kit.config.rules == (rule,)
 
 
 def test_a_schema_loses_its_fixed_fields() -> None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
+from desktop_host.core.errors import HostError
 from desktop_host.core.permissions import CallFacts, Effect, Life, Rule, Verdict, decide
-from desktop_host.core.toolkit import ToolkitConfig, ToolRule, group_of
+from desktop_host.core.toolkit import PostRule, ToolkitConfig, ToolRule, group_of
 from desktop_host.core.tools import ToolGroup, ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.engine.host import Host
@@ -120,6 +121,11 @@ class ToolRules(QObject):
         """Fix arguments: the model neither sees nor sets them."""
         rule = replace(self.rule(spec), preset=preset)
         self._do(lambda host: host.toolkit.put_rule(rule))
+
+    def reshape(self, spec: ToolSpec, post: PostRule, about: str, refused: Callable[[HostError], None]) -> None:
+        """Set what becomes of a tool's results, and what models are told of it instead of its own description."""
+        rule = replace(self.rule(spec), post=post, description=about)
+        self._bridge.then(lambda host: host.toolkit.put_rule(rule), lambda _: self.refresh(), refused, self)
 
     # ---- inside
 

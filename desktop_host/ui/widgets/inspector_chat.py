@@ -15,6 +15,7 @@ from desktop_host.ui.theme import Space, icon, theme
 from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.viewmodels.choices import ServerChoice
 from desktop_host.ui.widgets.chat_folders import ChatFolders
+from desktop_host.ui.widgets.chat_groups import ChatGroups
 from desktop_host.ui.widgets.page import Page
 from desktop_host.ui.widgets.pieces import Card, label
 from desktop_host.ui.widgets.server_overview import Facts
@@ -74,8 +75,11 @@ class ChatFacts(Page):
         self.tree.itemActivated.connect(self._activated)
         self.servers = label("", "caption")
         self.folders = ChatFolders(chat.choices)
-        self.add(card, self._skills, self.folders, self.servers, self.tree)
+        self.groups = ChatGroups(bridge, chat, chat.failed.emit)
+        self.add(card, self._skills, self.folders, self.groups, self.servers, self.tree)
         chat.transcript.status.connect(self._refresh)
+        chat.transcript.status.connect(self._refresh_groups)
+        chat.opened.connect(self._refresh_groups)
         chat.transcript.changed.connect(lambda _e: self._refresh())
         chat.opened.connect(self._refresh)
         chat.choices.servers_changed.connect(self._refresh)
@@ -87,8 +91,13 @@ class ChatFacts(Page):
         self._on = on
         if on:
             self._refresh()
+            self._refresh_groups()
 
     # ---- inside
+
+    def _refresh_groups(self) -> None:
+        if self._on:  # The model may have switched some.
+            self.groups.refresh()
 
     def _refresh(self) -> None:
         if not self._on:

@@ -16,6 +16,7 @@ from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.forms import Field
 from desktop_host.ui.widgets.pieces import Card, button, clear, column, icon_button, label, row
 from desktop_host.ui.widgets.switch import Switch
+from desktop_host.ui.widgets.tool_post import ToolPost
 
 CHOICES = ("", "allow", "ask", "deny")
 
@@ -72,6 +73,8 @@ class ToolRulesForm(QWidget):
         inner.addWidget(Field(tr("tool.group"), self.group, tr("tool.group.help")))
         inner.addWidget(self._preset_field)
         inner.addLayout(Flow(self.fix))
+        self.post = ToolPost(rules, spec)
+        inner.addWidget(self.post)
         rules.changed.connect(self.show_now)
         self.show_now()
 
