@@ -22,6 +22,7 @@ from desktop_host.core.skill_admin import (
     SkillDetail,
     SkillPlace,
     SkillRow,
+    UntrustedProject,
     VersionResults,
 )
 from desktop_host.core.skills import SkillMatch, SkillStatus
@@ -102,6 +103,9 @@ class LibraryAdmin:
     async def trust_project(self, folder: Path, on: bool) -> None:
         await self._set_paths("skills.trusted_projects", folder, on)
 
+    async def untrusted(self, roots: tuple[str, ...]) -> tuple[UntrustedProject, ...]:
+        return await asyncio.to_thread(self._library.untrusted, roots)
+
     async def _set_paths(self, key: str, folder: Path, on: bool) -> None:
         from desktop_host.core.settings import get
 
@@ -118,6 +122,16 @@ class LibraryAdmin:
         def look() -> tuple[InstallPreview, ...]:
             with packages.opened(path, self._library.folder) as found:
                 return tuple(packages.preview(p, snapshot.skills.get(p.name), path.name) for p in found)
+
+        return await asyncio.to_thread(look)
+
+    async def preview_file(self, path: Path, name: str, file: str) -> bytes:
+        def look() -> bytes:
+            with packages.opened(path, self._library.folder) as found:
+                one = next((p for p in found if p.name == name), None)
+                if one is None:
+                    raise UserFault("not_found", f"{path.name} holds no skill {name!r}", kind="skill", name=name)
+                return inside(one.entry.folder, file).read_bytes()
 
         return await asyncio.to_thread(look)
 

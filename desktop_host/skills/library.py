@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from desktop_host.core.admin import SettingsStore
@@ -14,15 +15,17 @@ from desktop_host.core.errors import UserFault
 from desktop_host.core.events import LibraryChanged
 from desktop_host.core.places import shipped
 from desktop_host.core.ports import EventSink
-from desktop_host.core.skill_admin import FileChange, SkillChange, SkillPlace
+from desktop_host.core.skill_admin import FileChange, SkillChange, SkillPlace, UntrustedProject
 from desktop_host.skills.folder import Manifest
-from desktop_host.skills.scan import Entry, Found, Scanner, Snapshot
+from desktop_host.skills.scan import Entry, Found, Scanner, Snapshot, discover
 from desktop_host.skills.state import SkillState
 
 _log = logging.getLogger(__name__)
 
 PROJECT_FOLDERS = (".agents/skills", ".claude/skills")
 """Where a project keeps skills, the first with precedence."""
+TOLD_SKILLS = 20
+"""Names of an untrusted project's skills that are told."""
 FOREIGN_FOLDERS = ("~/.agents/skills", "~/.claude/skills", "~/.codex/skills", "~/.gemini/skills", "~/.copilot/skills")
 """Where other hosts keep a person's skills; used on request only."""
 
@@ -64,14 +67,17 @@ class Library:
             places.setdefault(os.path.realpath(path), place)
         return tuple(places.values())
 
-    def untrusted(self, roots: tuple[str, ...]) -> tuple[str, ...]:
+    def untrusted(self, roots: tuple[str, ...]) -> tuple[UntrustedProject, ...]:
         """Those of these folders that hold skills and are not trusted; blocking."""
         trusted = {os.path.realpath(p) for p in paths_of(self._settings.current().skills.trusted_projects)}
         found = []
         for root in roots:
-            known = os.path.realpath(root) in trusted
-            if not known and any((Path(root) / sub).is_dir() for sub in PROJECT_FOLDERS):
-                found.append(root)
+            if os.path.realpath(root) in trusted:
+                continue
+            there = (f.name for sub in PROJECT_FOLDERS for f, _ in discover(Path(root) / sub))
+            names = tuple(dict.fromkeys(islice(there, TOLD_SKILLS)))
+            if names:
+                found.append(UntrustedProject(root, names))
         return tuple(found)
 
     def project_of(self, found: Found) -> Path | None:

@@ -88,7 +88,9 @@ class SkillChoices:
         first = next((memory.pins[m.name].skill.route for m in choice.matches if m.chosen), None)
         untrusted = await asyncio.to_thread(self.library.untrusted, roots) if roots and not memory.warned else ()
         memory.warned = memory.warned or bool(untrusted)
-        return SkillPlan(tuple(chosen), tuple(bodies), suggested, tuple(needs), first, untrusted)
+        return SkillPlan(
+            tuple(chosen), tuple(bodies), suggested, tuple(needs), first, tuple(u.folder for u in untrusted)
+        )
 
     async def catalogue(
         self, session: str, wanted: tuple[str, ...] | None = None, roots: tuple[str, ...] = (),

@@ -47,6 +47,18 @@ def script(name: str, *words: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def skills() -> list[dict[str, Any]]:
+    """A library of a thousand skills; its script says what each figure is."""
+    with tempfile.TemporaryDirectory(prefix="bench-skills-") as folder:
+        path = Path(folder) / "skills.json"
+        env = os.environ | {"PYTHONPATH": str(ROOT)}
+        subprocess.run([sys.executable, str(HERE / "skills_bench.py"), "--json", str(path)], env=env, check=False)
+        if not path.is_file():
+            raise SystemExit("skills_bench.py wrote no figures")
+        rows: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+        return rows
+
+
 async def median_ms(call: Callable[[], Awaitable[object]]) -> float:
     """Median of `CALLS` calls in a row, after a warm-up."""
     took: list[float] = []
@@ -88,6 +100,7 @@ def main() -> int:
         figure("window's longest gap under load", stall["ours"]["max"], "ms", bare=None, limit=5.0, target=50.0)
     )
     rows += asyncio.run(calls())
+    rows += skills()
     RESULTS.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     for row in rows:
         mark = "ok " if row["met"] else "MISS"

@@ -3,7 +3,9 @@
     python tests/bench/skills_bench.py [--skills 1000] [--json FILE]
 
 Prints one line a figure; with `--json` also a list of `{figure, ours, unit, limit, bare, peers, ratio, target, met}`.
-`bare` is `python-frontmatter` reading the same files: what a host that only wants names and descriptions pays.
+`bare` is `python-frontmatter` reading the same files: what a host that only wants names and descriptions pays. Where
+AgentScope is installed, its loader reads the same folder in the same run, and ours must be quicker. Readings are
+measured in processor time, files warm: a busy machine changes that little.
 """
 
 from __future__ import annotations
@@ -56,21 +58,42 @@ def bare(folder: Path) -> float:
     """Seconds that python-frontmatter needs for the same SKILL.md files."""
     import frontmatter
 
-    started = time.perf_counter()
+    started = time.process_time()
     for path in folder.rglob("SKILL.md"):
         frontmatter.load(str(path))
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
-def figure(name: str, ours: float, unit: str, limit: float | None, bare_: float | None = None) -> dict[str, Any]:
-    """One line of the results."""
+async def peer(folder: Path) -> dict[str, list[float]]:
+    """What AgentScope's loader needs for the same folder: the first time and again; nothing where it is not there."""
+    try:
+        from agentscope.skill import LocalSkillLoader  # type: ignore[import-not-found]
+    except ImportError:
+        return {}
+    first, again = [], []
+    for _ in range(3):
+        loader = LocalSkillLoader(str(folder), scan_subdir=True)
+        for times in (first, again):
+            started = time.process_time()
+            await loader.list_skills()
+            times.append(time.process_time() - started)
+    return {"first": first, "again": again}
+
+
+def figure(
+    name: str, ours: float, unit: str, limit: float | None, bare_: float | None = None, peer_: float | None = None
+) -> dict[str, Any]:
+    """One line of the results. Where a peer was measured, ours must be below it."""
     ratio = round(ours / bare_, 3) if bare_ else None
-    met = limit is None or ours <= limit
+    met = (limit is None or ours <= limit) and (peer_ is None or ours <= peer_)
+    told = "" if peer_ is None else f"  peer {peer_:.3f}"
     print(
-        f"{name:<44}{ours:10.3f} {unit:<6} limit {limit}  bare {bare_ and round(bare_, 3)}  {'ok' if met else 'MISSED'}"
+        f"{name:<44}{ours:10.3f} {unit:<6} limit {limit}  bare {bare_ and round(bare_, 3)}{told}"
+        f"  {'ok' if met else 'MISSED'}"
     )
+    peers = {} if peer_ is None else {"AgentScope": round(peer_, 4)}
     return {"figure": name, "ours": round(ours, 4), "unit": unit, "limit": limit, "bare": bare_ and round(bare_, 4),
-            "peers": {}, "ratio": ratio, "target": limit, "met": met}  # fmt: skip
+            "peers": peers, "ratio": ratio, "target": limit, "met": met}  # fmt: skip
 
 
 async def reloads(home: Path, folder: Path, paths: list[Path]) -> list[dict[str, Any]]:
@@ -137,22 +160,23 @@ def main() -> int:
         make(folder, asked.skills)
         place = (SkillPlace("extra", str(folder)),)
         floor = min(bare(folder) for _ in range(2))
-        scanner = Scanner()
-        started = time.perf_counter()
-        found = scanner.scan(place)
-        cold = time.perf_counter() - started
-        assert len(found.skills) == asked.skills and all(f.loaded for f in found.all)
-        warm = []
-        for _ in range(5):
-            started = time.perf_counter()
-            scanner.scan(place)
-            warm.append(time.perf_counter() - started)
+        theirs = asyncio.run(peer(folder))
+        cold, warm = [], []
+        for _ in range(3):
+            scanner = Scanner()
+            for times in (cold, warm):
+                started = time.process_time()
+                found = scanner.scan(place)
+                times.append(time.process_time() - started)
+            assert len(found.skills) == asked.skills and all(f.loaded for f in found.all)
         rows = [
-            figure(f"first reading of {asked.skills} skills, all files digested", cold, "s", 3.0, floor),
-            figure(f"reading {asked.skills} unchanged skills again", statistics.median(warm), "s", 0.5, floor),
+            figure(f"first reading of {asked.skills} skills, all files digested", min(cold), "s", 3.0, floor,
+                   min(theirs["first"]) if theirs else None),
+            figure(f"reading {asked.skills} unchanged skills again", min(warm), "s", 0.5, floor,
+                   min(theirs["again"]) if theirs else None),
             *asyncio.run(reloads(Path(scratch) / "home", folder, sorted(folder.rglob("SKILL.md")))),
             *triggers(asked.skills),
-        ]
+        ]  # fmt: skip
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1), "utf-8")
     return 0 if all(r["met"] for r in rows) else 1

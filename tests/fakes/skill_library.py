@@ -25,6 +25,7 @@ from desktop_host.core.skill_admin import (
     SkillPlace,
     SkillRow,
     SkillVersionRow,
+    UntrustedProject,
     VersionResults,
 )
 from desktop_host.core.skills import (
@@ -158,6 +159,12 @@ class SkillLibrary:
                 match = replace(match, chosen=True)
             out.append(match)
         return tuple(sorted(out, key=lambda m: (not m.chosen, -m.score, m.name)))
+
+    async def untrusted(self, roots: tuple[str, ...]) -> tuple[UntrustedProject, ...]:
+        return ()
+
+    async def preview_file(self, path: Path, name: str, file: str) -> bytes:
+        return f"{name}/{file} in {path.name}".encode()
 
     async def preview(self, path: Path) -> tuple[InstallPreview, ...]:
         found = self.offers.get(path)

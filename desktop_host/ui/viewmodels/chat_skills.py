@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.events import LibraryChanged, SkillPinned, SkillsChosen, Stamped
-from desktop_host.core.skill_admin import SessionPin
+from desktop_host.core.skill_admin import SessionPin, UntrustedProject
 from desktop_host.core.skills import SkillMatch, SkillNeed
 from desktop_host.core.transcript import UserEntry
 from desktop_host.engine.host import Host
@@ -48,12 +49,15 @@ class ChatSkills(QObject):
         self.hint = Hint()
         self.older: tuple[SessionPin, ...] = ()
         """Versions that this chat keeps and that a new chat would not get."""
+        self.projects: tuple[UntrustedProject, ...] = ()
+        """Folders of this chat whose skills wait for a word."""
         self._text = ""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(PAUSE_MS)
         self._timer.timeout.connect(self.look)
         chat.opened.connect(self._opened)
+        chat.choices.options_changed.connect(self.look_around)
         chat.bridge.batch.connect(self._take)
 
     def typed(self, text: str) -> None:
@@ -104,11 +108,33 @@ class ChatSkills(QObject):
 
         self._chat.bridge.then(lambda host: _older(host, session, names), done, self._not_told, self)
 
+    def look_around(self) -> None:
+        """Look whether a folder of this chat holds skills that nobody trusts yet."""
+        roots = self._chat.choices.options.roots
+
+        def done(found: tuple[UntrustedProject, ...]) -> None:
+            if roots == self._chat.choices.options.roots and found != self.projects:
+                self.projects = found
+                self.changed.emit()
+
+        if not roots:
+            done(())
+            return
+        self._chat.bridge.then(lambda host: host.skills.untrusted(roots), done, self._not_told, self)
+
+    def trust(self, folder: str) -> None:
+        """Let the skills of a project folder count from now on."""
+        self._chat.bridge.then(
+            lambda host: host.skills.trust_project(Path(folder), True),
+            lambda _done: self.look_around(), self.failed.emit, self,
+        )  # fmt: skip
+
     # ---- inside
 
     def _opened(self) -> None:
         self._put(Hint())
         self.refresh()
+        self.look_around()
 
     def _take(self, batch: tuple[Stamped, ...]) -> None:
         library = any(isinstance(s.event, LibraryChanged) for s in batch)
@@ -118,6 +144,7 @@ class ChatSkills(QObject):
             self.refresh()
         if library:
             self.look()
+            self.look_around()
 
     def _put(self, hint: Hint) -> None:
         if hint != self.hint:

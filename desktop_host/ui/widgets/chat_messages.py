@@ -152,6 +152,8 @@ class MessageActs(QObject):
                 chat.retelling.undo_summary()
             case "raise_budget":
                 page.needs_budget.emit()
+            case _ if verb.startswith("trust:"):
+                page.skills.model.trust(verb.removeprefix("trust:"))
             case _ if verb.startswith("open:"):
                 page.wanted.emit(verb.removeprefix("open:"))
 

@@ -29,6 +29,7 @@ _LOOKS = {
     "skill_pinned": ("skills", "muted"),
     "skill_needs": ("warning", "warning"),
     "skill_route": ("model", "muted"),
+    "skill_project": ("folder", "warning"),
     "compacted": ("document", "muted"),
     "budget_near": ("usage", "warning"),
     "quota_near": ("usage", "warning"),
@@ -49,7 +50,8 @@ class NoticeLine(QFrame):
     """One notice."""
 
     acted = Signal(str)
-    """What its button wants: resume, continue, apply_tools, cancel, settings, undo_summary, raise_budget, open:ID."""
+    """What its button wants: resume, continue, apply_tools, cancel, settings, undo_summary, raise_budget, open:ID,
+    trust:FOLDER."""
 
     def __init__(self, entry: NoticeEntry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -147,6 +149,8 @@ class NoticeLine(QFrame):
             return "cancel"
         if code == "compacted":
             return "" if self.entry.params.get("undone") else "undo_summary"
+        if code == "skill_project":
+            return f"trust:{self.entry.params.get('folder', '')}"
         if code == "branched":
             return f"open:{self.entry.params.get('source', '')}"
         if code in _RAISES or (code == "turn_error" and _error_code(self.entry) in _BUDGETS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import mimetypes
+from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from PySide6.QtCore import Qt
@@ -30,13 +31,16 @@ LANGUAGES = {".py": "python", ".sh": "bash", ".js": "javascript", ".ts": "typesc
              ".xml": "xml", ".ps1": "powershell", ".rb": "ruby", ".r": "r", ".go": "go", ".rs": "rust"}  # fmt: skip
 
 
-class FilesTab(Page):
-    """A list, and below it the chosen file."""
+Read = Callable[[str, Callable[[bytes], None], Callable[[HostError], None]], None]
+"""Reads a file by its path and calls one of the two."""
 
-    def __init__(self, skills: Skills, name: str) -> None:
-        super().__init__(inside=True)
-        self._skills, self._name = skills, name
-        self._version: str | None = None
+
+class FileView(QWidget):
+    """A list of files, and below it the chosen one."""
+
+    def __init__(self, read: Read) -> None:
+        super().__init__()
+        self._read = read
         self._files: tuple[SkillFile, ...] = ()
         self._asked = ""
         self.tree = QTreeWidget()
@@ -55,19 +59,20 @@ class FilesTab(Page):
         self.tree.currentItemChanged.connect(lambda item, _old: self._open(item))
         self._view = column(space=Space.S)
         self.shown: QWidget | None = None
-        self.add(self.tree, self._view)
+        inner = column(self, space=Space.M)
+        inner.addWidget(self.tree)
+        inner.addLayout(self._view)
         theme.changed.connect(self._fit_tree)
 
-    def show_detail(self, detail: SkillDetail) -> None:
-        """Show the files of a version; the chosen one is read again where it changed."""
-        self._version = detail.skill.version or ("-" if detail.row.versions else None)
-        if detail.files == self._files:
+    def show_files(self, files: tuple[SkillFile, ...]) -> None:
+        """Show these files; the chosen one is read again where any changed."""
+        if files == self._files:
             return
-        self._files = detail.files
+        self._files = files
         chosen = self._asked or "SKILL.md"
         blocked = self.tree.blockSignals(True)
         self.tree.clear()
-        for file in detail.files:
+        for file in files:
             key = f"skills.kind.{file.kind}"
             kind = tr(key) if current().has(key) else file.kind
             item = QTreeWidgetItem([file.path, kind, size(file.size)])
@@ -98,11 +103,10 @@ class FilesTab(Page):
             clear(self._view)
             return
         path = self._asked = str(item.data(0, Qt.ItemDataRole.UserRole))
-        self._skills.ask(
-            lambda host: host.skills.read_file(self._name, path, self._version),
+        self._read(
+            path,
             while_alive(self, lambda data: self._show(path, data)),
             while_alive(self, lambda error: self._fail(path, error)),
-            self,
         )
 
     def _fail(self, path: str, error: HostError) -> None:
@@ -118,6 +122,31 @@ class FilesTab(Page):
         self._view.addLayout(row(label(path, "strong", wrap=False, selectable=True), None, save))
         self.shown = _viewer(path, data)
         self._view.addWidget(self.shown)
+
+
+class FilesTab(Page):
+    """The files of an installed skill."""
+
+    def __init__(self, skills: Skills, name: str) -> None:
+        super().__init__(inside=True)
+        self._version: str | None = None
+
+        def read(path: str, done: Callable[[bytes], None], failed: Callable[[HostError], None]) -> None:
+            skills.ask(lambda host: host.skills.read_file(name, path, self._version), done, failed, self)
+
+        self.view = FileView(read)
+        self.tree, self.choose = self.view.tree, self.view.choose
+        self.add(self.view)
+
+    @property
+    def shown(self) -> QWidget | None:
+        """What shows the chosen file."""
+        return self.view.shown
+
+    def show_detail(self, detail: SkillDetail) -> None:
+        """Show the files of a version."""
+        self._version = detail.skill.version or ("-" if detail.row.versions else None)
+        self.view.show_files(detail.files)
 
 
 def _viewer(path: str, data: bytes) -> QWidget:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from desktop_host.core.errors import HostError
 from desktop_host.core.skill_admin import InstallPreview
 from desktop_host.i18n import tr, trn
 from desktop_host.ui.theme import Space
@@ -27,6 +29,7 @@ from desktop_host.ui.widgets.pieces import (
     row,
 )
 from desktop_host.ui.widgets.server_words import size
+from desktop_host.ui.widgets.skill_files import FileView
 from desktop_host.ui.widgets.skill_health import Note, ProblemLine
 from desktop_host.ui.widgets.skill_words import version_text
 
@@ -34,8 +37,9 @@ from desktop_host.ui.widgets.skill_words import version_text
 class PreviewCard(Card):
     """One skill as it would be installed."""
 
-    def __init__(self, found: InstallPreview) -> None:
+    def __init__(self, skills: Skills, path: Path, found: InstallPreview) -> None:
         super().__init__()
+        self._found = found
         self.setAccessibleName(f"{found.name} {found.version}".strip())
         pills = [pill(version_text(found.version)), pill(trn("skills.files", len(found.files)))]
         pills.append(pill(size(found.size)))
@@ -52,14 +56,19 @@ class PreviewCard(Card):
             self.add(CodeBox("\n".join(found.allowed_tools), tr("skills.tools_name")))
         for problem in found.problems:
             self.add(ProblemLine(problem))
-        listed = "\n".join(f"{f.path}  ·  {size(f.size)}" for f in found.files)
-        self.files = CodeBox(listed, tr("skills.files_name"), lines=12)
+
+        def read(file: str, done: Callable[[bytes], None], failed: Callable[[HostError], None]) -> None:
+            skills.ask(lambda host: host.skills.preview_file(path, found.name, file), done, failed, self)
+
+        self.files = FileView(read)
         self.files.hide()
         self.fold = button(tr("skills.install.files"), self._unfold, role="link")
         self.add(Flow(self.fold), self.files)
 
     def _unfold(self) -> None:
         shown = self.files.isHidden()
+        if shown:
+            self.files.show_files(self._found.files)
         self.files.setVisible(shown)
         self.fold.setText(tr("skills.install.fewer" if shown else "skills.install.files"))
 
@@ -67,7 +76,7 @@ class PreviewCard(Card):
 class OfferBlock(QWidget):
     """What one dropped path holds, with a mark that takes it."""
 
-    def __init__(self, offer: Offer, *, alone: bool) -> None:
+    def __init__(self, skills: Skills, offer: Offer, *, alone: bool) -> None:
         super().__init__()
         self.offer = offer
         inner = column(self, space=Space.S)
@@ -83,7 +92,7 @@ class OfferBlock(QWidget):
         if offer.error is not None:
             inner.addWidget(ErrorCard(offer.error))
         for found in offer.found:
-            inner.addWidget(PreviewCard(found))
+            inner.addWidget(PreviewCard(skills, offer.path, found))
         if offer.error is None and not offer.found:
             inner.addWidget(Note(tr("skills.install.nothing")))
 
@@ -119,7 +128,7 @@ class InstallPage(Page):
 
     def _show(self, offers: tuple[Offer, ...]) -> None:
         clear(self._found)
-        self.blocks = [OfferBlock(offer, alone=len(offers) == 1) for offer in offers]
+        self.blocks = [OfferBlock(self._skills, offer, alone=len(offers) == 1) for offer in offers]
         for block in self.blocks:
             block.take.toggled.connect(lambda _on: self._count())
             self._found.addWidget(block)

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
+from desktop_host.core.skill_admin import UntrustedProject
 from desktop_host.core.skills import SkillMatch, SkillNeed, SkillPin
 from desktop_host.core.transcript import UserEntry
-from desktop_host.i18n import error_text, tr
+from desktop_host.i18n import error_text, tr, trn
 from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.viewmodels.chat_skills import ChatSkills
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.pieces import clear, column, icon_button, label, pill
+from desktop_host.ui.widgets.pieces import (
+    Card,
+    Elided,
+    button,
+    clear,
+    column,
+    icon_button,
+    icon_label,
+    label,
+    pill,
+    row,
+)
 from desktop_host.ui.widgets.skill_chips import chip
 from desktop_host.ui.widgets.skill_words import match_text, need_text, version_text
 
 if TYPE_CHECKING:
     from desktop_host.ui.widgets.chat import ChatPage
 
+SHOWN = 6
+"""Names of an untrusted folder's skills that are said."""
 ROOMY = 480
 """On a page lower than this (pixels at 100 %) only what asks for an act is shown."""
 
@@ -63,9 +77,12 @@ class SkillStrip(QWidget):
             parts += self._older(pin)
         if not roomy:
             parts = parts[-1:]
+        asked = [p for p in self.model.projects if (p.folder, "") not in self._dismissed]
+        for project in asked:
+            self._column.addWidget(self._question(project))
         if parts:
             self._column.addLayout(Flow(*parts, space=theme.px(Space.XS)))
-        self.setVisible(bool(parts))
+        self.setVisible(bool(parts or asked))
 
     # ---- inside
 
@@ -97,6 +114,20 @@ class SkillStrip(QWidget):
         use.clicked.connect(lambda _c=False: self.model.use_newest(pin.name))
         keep = icon_button("close", tr("skills.chat.keep", name=pin.name), lambda: self._keep(pin.name, pin.digest))
         return [use, keep]
+
+    def _question(self, project: UntrustedProject) -> Card:
+        """Whether the skills of a folder that came with the chat may count."""
+        card = Card("card-warning", margin=theme.px(Space.M), space=theme.px(Space.S))
+        card.setObjectName("projectQuestion")
+        words = trn("skills.chat.project", len(project.skills), names=", ".join(project.skills[:SHOWN]))
+        head = row(icon_label("folder", "warning"), label(words, "strong"), space=theme.px(Space.S))
+        head.setStretch(1, 1)
+        yes = button(tr("skills.chat.project.trust"), lambda: self.model.trust(project.folder), role="primary")
+        no = button(tr("skills.chat.project.later"), lambda: self._keep(project.folder, ""))
+        card.add(head, Elided(project.folder, "code", mode=Qt.TextElideMode.ElideMiddle),
+                 label(tr("skills.chat.project.why"), "caption"), Flow(yes, no))  # fmt: skip
+        card.setAccessibleName(f"{words} {project.folder}")
+        return card
 
     def _keep(self, name: str, digest: str) -> None:
         self._dismissed.add((name, digest))
