@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import shlex
 import time
@@ -620,7 +621,11 @@ class ShellHost(FakeHost):
 
     def keep(self, session: str, title: str, days_ago: float = 0.0, **more: Any) -> None:
         """Put a conversation on record."""
-        at = time.time() - days_ago * DAY
+        now = time.time()
+        midnight = datetime.datetime.combine(datetime.date.today(), datetime.time()).timestamp()
+        at = now - days_ago * DAY
+        if days_ago < 1:  # Less than a day ago is today, also just after midnight.
+            at = max(at, midnight + (now - midnight) * (1 - days_ago))
         self.publish(session, ev.SessionOpened("script:demo", title), 0)
         self.history.kept[session] = SessionRow(session, title, at, at, 4, **more)
 

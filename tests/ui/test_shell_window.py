@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import weakref
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from desktop_host.core.values import FrozenDict
 from desktop_host.ui.actions import COMMANDS
 from desktop_host.ui.theme import theme
 from desktop_host.ui.tokens import COLORS, Colors
-from desktop_host.ui.viewmodels.sessions import Role
+from desktop_host.ui.viewmodels.sessions import Role, until_tomorrow
 from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.links_card import LinksCard
 from desktop_host.ui.widgets.palette import score
@@ -89,6 +90,12 @@ def test_conversations_stand_by_day_with_the_pinned_on_top(make: Make) -> None:
     assert rows(shell)[:4] == ["Pinned", "Reading list", "Today", "How do goroutines differ from threads?"]
     assert "Yesterday" in rows(shell)
     assert "Previous 7 days" in rows(shell)
+
+
+def test_the_days_of_the_list_are_told_anew_at_midnight() -> None:
+    late = datetime.datetime(2026, 3, 1, 23, 59, 59)
+    assert until_tomorrow(late) == 1500
+    assert until_tomorrow(datetime.datetime(2026, 3, 1)) == 86_400_500
 
 
 def test_a_click_opens_a_conversation_and_new_chat_leaves_it(make: Make) -> None:

@@ -66,6 +66,12 @@ def group_of(updated: float, today: datetime.date) -> str:
     return locale.toString(QDate(day.year, day.month, 1), tr("sidebar.year_month"))
 
 
+def until_tomorrow(now: datetime.datetime) -> int:
+    """Milliseconds until what stands under "Today" belongs under "Yesterday": the next midnight and a moment."""
+    midnight = datetime.datetime.combine(now.date() + datetime.timedelta(days=1), datetime.time())
+    return int((midnight - now).total_seconds() * 1000) + 500
+
+
 def lines(rows: tuple[SessionRow, ...], today: datetime.date) -> list[Line]:
     """Rows with headings: pinned first, then by day. Search results keep their order and have none."""
     out: list[Line] = []
@@ -101,6 +107,9 @@ class Sessions(QAbstractListModel):
         self._timer.setSingleShot(True)
         self._timer.setInterval(REFRESH_MS)
         self._timer.timeout.connect(self.refresh)
+        self._midnight = QTimer(self)
+        self._midnight.setSingleShot(True)
+        self._midnight.timeout.connect(self.refresh)
         bridge.batch.connect(self._on_batch)
         bridge.lagged.connect(self.refresh)
 
@@ -231,6 +240,7 @@ class Sessions(QAbstractListModel):
             self.beginResetModel()
             self._lines = new
             self.endResetModel()
+        self._midnight.start(until_tomorrow(datetime.datetime.now()))
         self.reading = False
         self.loaded.emit()
 
