@@ -46,12 +46,27 @@ async def appended(shared: dict[str, str] | None) -> dict[str, float]:
     return {kind: statistics.median(values[20:] if kind != "search" else values) for kind, values in took.items()}
 
 
+def bare(params: dict[str, str]) -> float:
+    """Median milliseconds of the least that keeps a row: one INSERT by the driver, committed by itself."""
+    import psycopg
+
+    took = []
+    with psycopg.connect(**params, autocommit=True) as db:
+        db.execute("CREATE TABLE bare (body text)")
+        for n in range(ROUNDS):
+            began = time.perf_counter()
+            db.execute("INSERT INTO bare VALUES (%s)", (f"{n} {TEXT}",))
+            took.append((time.perf_counter() - began) * 1000)
+    return statistics.median(took[20:])
+
+
 def main() -> None:
     """Measure both."""
     found = {"sqlite": asyncio.run(appended(None))}
     try:
         with running(fsync=True) as server:
-            found["postgresql"] = asyncio.run(appended(server.params()))
+            params = server.params()
+            found["postgresql"] = asyncio.run(appended(params)) | {"bare": bare(params)}
     except LookupError as missing:
         print(missing, file=sys.stderr)
     print(json.dumps({store: {k: round(v, 3) for k, v in kinds.items()} for store, kinds in found.items()}))

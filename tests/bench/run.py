@@ -89,6 +89,19 @@ async def calls() -> list[dict[str, Any]]:
     return [figure("one tool call over stdio", hosted, "ms", bare=bare, target=3.0)]
 
 
+def stores() -> list[dict[str, Any]]:
+    """What a commit costs in PostgreSQL; SQLite beside it, which syncs at no commit."""
+    kept = script("append_bench.py")
+    if "postgresql" not in kept:
+        return []
+    shared, own = kept["postgresql"], kept["sqlite"]
+    rows = []
+    for kind in ("event", "message"):
+        row = figure(f"one {kind} kept in PostgreSQL", shared[kind], "ms", bare=shared["bare"], target=8.0)
+        rows.append(row | {"peers": {"SQLite": own[kind]}})
+    return rows
+
+
 def main() -> int:
     """Measure, print, write."""
     rows: list[dict[str, Any]] = []
@@ -101,6 +114,7 @@ def main() -> int:
     )
     rows += asyncio.run(calls())
     rows += skills()
+    rows += stores()
     RESULTS.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     for row in rows:
         mark = "ok " if row["met"] else "MISS"
