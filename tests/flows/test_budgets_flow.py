@@ -286,7 +286,8 @@ class ByteVendor:
         tools = sum(len(canonical({"d": t.description, "s": t.input_schema, "n": t.wire_name})) for t in request.tools)
         read = len("".join([request.system, *said]).encode()) + tools + 700 * bool(request.tools)
         usage = Usage(read, request.max_tokens or 0)
-        yield Completed(Message(Role.ASSISTANT, (Text("x"),)), usage, StopReason.END, "m")
+        text = Text("x" * (request.max_tokens or 0))
+        yield Completed(Message(Role.ASSISTANT, (text,)), usage, StopReason.END, "m")
 
 
 @pytest.mark.parametrize("text", ["aaaa bbbb " * 80, "深圳市的天气怎么样？" * 60, "{}[]();!?=<>" * 90])
