@@ -156,6 +156,8 @@ class FakeHost(Host):
         self.applied: list[str] = []
         self.turns: dict[str, asyncio.Task[None]] = {}
         self.queues: dict[str, list[tuple[UserInput, Ticket]]] = {}
+        self.limits: tuple[FrozenDict, ...] = ()
+        self.asked_standings: list[str | None] = []
         self.closed = False
         self._seq = itertools.count(1)
         self._turn = itertools.count(1)
@@ -179,6 +181,10 @@ class FakeHost(Host):
 
     async def configure(self, session: str, options: SessionOptions) -> None:
         self.options[session] = options
+
+    async def standings(self, session: str | None = None) -> tuple[FrozenDict, ...]:
+        self.asked_standings.append(session)
+        return self.limits
 
     async def transcript(self, session: str) -> Transcript:
         if session not in self.transcripts:

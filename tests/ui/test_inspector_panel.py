@@ -15,6 +15,7 @@ from desktop_host.core.servers import ServerConfig, ServerState, Stdio
 from desktop_host.core.sessions import SessionOptions
 from desktop_host.core.toolkit import ToolkitConfig
 from desktop_host.core.tools import ToolGroup
+from desktop_host.core.values import FrozenDict
 from desktop_host.ui.widgets.inspector_chat import money
 from desktop_host.ui.widgets.inspector_panel import InspectorPanel
 from tests.fakes.shell_host import ShellHost
@@ -138,6 +139,29 @@ def test_tokens_and_cost_of_the_chat_are_counted_as_it_goes_on(shell: Shell) -> 
     shell.until(lambda: "1,200" in shell.texts())
     assert "$0.0125" in shell.texts()
     assert said.isVisible()
+
+
+def test_limits_stand_in_the_panel_where_there_are_some_and_move_with_the_chat(shell: Shell) -> None:
+    panel = opened(shell)
+    budgets = panel.facts.budgets
+    shell.until(lambda: shell.host.asked_standings)
+    assert not budgets.isVisible()
+    common = {"key": "k", "reserved_usd": 0.0, "calls": 3, "limit_calls": None}
+    day = FrozenDict({**common, "scope": "day", "spent_usd": 4.0, "limit_usd": 5.0})
+    month = FrozenDict({**common, "scope": "month", "spent_usd": 9.0, "limit_usd": None})
+    shell.host.limits = (day, month)
+    session = shell.bridge.call(lambda host: host.new_session(SessionOptions())).result(5)
+    shell.workspace.show_chat(session)
+    shell.until(budgets.isVisible)
+    assert [(limit.scope, limit.share) for limit in budgets.limits] == [("day", 0.8)]
+    assert "$4.00 of $5.00" in shell.texts() and shell.host.asked_standings[-1] == session
+
+    async def spend(_host: object) -> None:
+        shell.host.limits = (FrozenDict({**day, "spent_usd": 4.5}),)
+        shell.host.publish(session, ev.UsageRecorded("script:demo", "chat", 1, 1, 0, 0, 0, 0.5))
+
+    shell.bridge.call(spend).result(5)
+    shell.until(lambda: budgets.limits[0].spent == 4.5)
 
 
 def test_the_wire_of_all_its_servers_is_one_list(shell: Shell) -> None:

@@ -16,6 +16,7 @@ from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.viewmodels.choices import ServerChoice
 from desktop_host.ui.widgets.chat_folders import ChatFolders
 from desktop_host.ui.widgets.chat_groups import ChatGroups
+from desktop_host.ui.widgets.inspector_budgets import Budgets
 from desktop_host.ui.widgets.page import Page
 from desktop_host.ui.widgets.pieces import Card, label
 from desktop_host.ui.widgets.server_overview import Facts
@@ -51,6 +52,7 @@ class ChatFacts(Page):
         self._bridge, self._chat = bridge, chat
         self._on = False
         self._shown: tuple[ServerChoice, ...] = ()
+        self._spent: tuple[object, ...] = ()
         self.meter = Facts()
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
@@ -58,6 +60,7 @@ class ChatFacts(Page):
         self.context = label("", "caption")
         card = Card(margin=Space.M)
         card.add(self.meter, self.context, self.bar)
+        self.budgets = Budgets(bridge)
         self.skills = label("", selectable=True)
         self._skills = Card(margin=Space.M)
         self._skills.add(label(tr("inspector.skills"), "caption"), self.skills)
@@ -76,7 +79,7 @@ class ChatFacts(Page):
         self.servers = label("", "caption")
         self.folders = ChatFolders(chat.choices)
         self.groups = ChatGroups(bridge, chat, chat.failed.emit)
-        self.add(card, self._skills, self.folders, self.groups, self.servers, self.tree)
+        self.add(card, self.budgets, self._skills, self.folders, self.groups, self.servers, self.tree)
         chat.transcript.status.connect(self._refresh)
         chat.transcript.status.connect(self._refresh_groups)
         chat.opened.connect(self._refresh_groups)
@@ -110,6 +113,10 @@ class ChatFacts(Page):
             (tr("inspector.tokens_out"), f"{now.output_tokens:,}"),
             (tr("inspector.cost"), money(now.cost_usd)),
         ))  # fmt: skip
+        spent = (self._chat.session, now.cost_usd, now.state)
+        if spent != self._spent:
+            self._spent = spent
+            self.budgets.read(self._chat.session or None)
         self._show_context(context_used(now), entry.context_window if entry else None)
         pins = {f"{p.name} {p.version}" for e in now.entries if isinstance(e, UserEntry) for p in e.skills}
         self.skills.setText("\n".join(sorted(pins)))
