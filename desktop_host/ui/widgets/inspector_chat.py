@@ -136,6 +136,7 @@ class ChatFacts(Page):
 
     def _show_servers(self, servers: tuple[ServerChoice, ...]) -> None:
         tokens = sum(s.tokens for s in servers)
+        self.tree.setVisible(bool(servers))
         self.servers.setText(tr("inspector.servers_sum", n=len(servers), tokens=f"{tokens:,}"))
         if servers == self._shown:
             return

@@ -232,7 +232,11 @@ class UsagePage(Page):
             table.setColumnWidth(0, max(left, min(widths[0], theme.px(240))))
         lines = min(ROWS, max(1, table.rowCount()))
         high = sum(table.rowHeight(i) for i in range(lines)) if table.rowCount() else theme.px(30)
-        table.setFixedHeight(table.horizontalHeader().sizeHint().height() + high + 2 * table.frameWidth() + 4)
+        off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
+        table.setVerticalScrollBarPolicy(off if table.rowCount() <= ROWS else needed)
+        wide = sum(table.columnWidth(i) for i in range(table.columnCount())) > table.viewport().width()
+        bar = table.horizontalScrollBar().sizeHint().height() if wide else 0
+        table.setFixedHeight(table.horizontalHeader().sizeHint().height() + high + bar + 2 * table.frameWidth() + 4)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
