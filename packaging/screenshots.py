@@ -1,9 +1,10 @@
 """Draw every page of the window in every look, with a small host in memory: `python packaging/screenshots.py DIR`.
 
-    python packaging/screenshots.py DIR [--only PAGE] [--quick]
+    python packaging/screenshots.py DIR [--only PAGE] [--look LOOK] [--quick]
 
 Each page is drawn in light and dark, English and Chinese, narrow (720) and wide (1280), and at 200 % type.
-`--quick`: light English wide, and dark Chinese narrow only.
+`--quick`: light English wide, and dark Chinese narrow only. PAGE and LOOK are parts of a picture's name
+(`chat-tools`, `_720_200`).
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ from desktop_host.ui.theme import theme
 from desktop_host.ui.widgets.gateway_tab import GatewayTab
 from desktop_host.ui.widgets.server_detail import TABS
 from desktop_host.ui.widgets.skill_detail import TABS as SKILL_TABS
+from desktop_host.ui.widgets.tool_card import ToolCard
 from desktop_host.ui.widgets.user_message import UserMessage
 from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.widgets.workspace import Workspace
 from desktop_host.ui.window_state import WindowState
+from tests.fakes.chat_scenes import SCENES, stage_scenes
 from tests.fakes.shell_host import ShellHost
 from tests.fakes.skill_library import parcels, stock, travelled
 
@@ -88,6 +91,7 @@ class Stage:
     def _furnish(self) -> None:
         host = self.host
         host.populate()
+        stage_scenes(host, host.keep)
         stock(host.library)
         parcels(host.library, *PARCELS)
         travelled(host)
@@ -169,6 +173,12 @@ def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
         "palette": (False, lambda w: w.window.commands.run("view.palette")),
         "toasts": (False, _toasts),
     }
+    found |= {f"chat-{name}": (False, partial(_scene, name)) for name in SCENES}
+    found |= {
+        "chat-no-model": (True, lambda w: w.show_chat(None)),
+        "chat-slash": (False, partial(_offers, "/")),
+        "chat-at": (False, partial(_offers, "@")),
+    }
     found |= {f"skill-{name}": (False, partial(_skill, name)) for name in SKILL_TABS}
     found |= {
         "skills": (False, lambda w: w.skills.show()),
@@ -197,6 +207,22 @@ def _gateway(w: Workspace, below: bool = False) -> None:
     if below:
         settle(app)
         tab.verticalScrollBar().setValue(tab.verticalScrollBar().maximum())
+
+
+def _scene(name: str, w: Workspace) -> None:
+    w.show_chat(name)
+    settle(QApplication.instance(), 0.4)  # type: ignore[arg-type]
+    for row in w.chat.view.rows.values():
+        if isinstance(row, ToolCard) and name == "tools" and not row.fold_button.isChecked():
+            row.fold_button.click()
+
+
+def _offers(sign: str, w: Workspace) -> None:
+    w.show_chat(None)
+    w.chat.composer.put("")
+    w.window.activateWindow()
+    w.chat.focus_composer()
+    w.chat.composer.put(sign)
 
 
 def _skill(tab: str, w: Workspace) -> None:
@@ -264,6 +290,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--look", default="")
     parser.add_argument("--quick", action="store_true")
     ns = parser.parse_args()
     ns.folder.mkdir(parents=True, exist_ok=True)
@@ -271,6 +298,8 @@ def main() -> int:
     assert isinstance(app, QApplication)
     home = ns.folder / ".home"
     for look, language, width, scale in looks(ns.quick):
+        if ns.look not in f"_{look}_{language}_{width}_{scale}":
+            continue
         for fresh in (False, True):
             wanted = {n: go for n, (first, go) in pages().items() if first is fresh and ns.only in n}
             if not wanted:

@@ -141,3 +141,13 @@ def test_open_marks_are_closed_while_text_streams() -> None:
     assert presentable("a **bo", unfinished=True) == "a **bo**"
     assert presentable("a `co", unfinished=True) == "a `co`"
     assert presentable("a `co`", unfinished=True) == "a `co`"
+
+
+def test_columns_of_a_wide_table_share_the_room_so_that_words_stay_whole() -> None:
+    from desktop_host.ui.widgets.prose_tables import shares
+
+    assert shares((50, 300, 60), (50, 80, 60), 420) is None, "all fit"
+    found = shares((50, 600, 60), (50, 80, 60), 400)
+    assert found is not None and [round(one * 4) for one in found] == [50, 290, 60], "short columns get what they want"
+    crowded = shares((500, 500), (300, 100), 200)
+    assert crowded is not None and [round(one) for one in crowded] == [75, 25]

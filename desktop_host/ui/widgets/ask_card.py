@@ -146,7 +146,7 @@ class ApproveCard(AskCard):
             self.column.addWidget(AdviceLine(ask.advice))
         if not ask.arguments:
             self.column.addWidget(label(tr("chat.ask.no_arguments"), "muted"))
-        arguments = CodeFrame("json", title=tr("chat.tool.arguments"), max_lines=ARGUMENT_LINES)
+        arguments = CodeFrame("json", title=tr("chat.tool.arguments"), max_lines=ARGUMENT_LINES, wrap=True)
         arguments.add_lines(pretty(ask.arguments))
         arguments.close_block()
         self.arguments = arguments

@@ -29,6 +29,8 @@ class ModelButton(QPushButton):
         self._choices = choices
         set_role(self, "quiet")
         set_icon(self, "model", "muted", 16)
+        self.words = ""
+        """What it says where there is room."""
         self._menu = QMenu(self)
         self.clicked.connect(self.open_menu)
         for signal in (choices.models_changed, choices.options_changed):
@@ -40,7 +42,8 @@ class ModelButton(QPushButton):
         entry = self._choices.model_entry
         name = entry.title if entry else short_model(self._choices.model) or tr("chat.model.none")
         metrics = self.fontMetrics()
-        self.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, metrics.averageCharWidth() * 24))
+        self.words = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, metrics.averageCharWidth() * 24)
+        self.setText(self.words)
         self.setToolTip(self._choices.model)
         self.setAccessibleName(tr("chat.model.name", model=name))
 
@@ -83,6 +86,8 @@ class ServersButton(QPushButton):
         self._choices = choices
         set_role(self, "quiet")
         set_icon(self, "tool", "muted", 16)
+        self.words = ""
+        """What it says where there is room."""
         self._menu = QMenu(self)
         self.clicked.connect(self.open_menu)
         choices.servers_changed.connect(self.show_choice)
@@ -92,9 +97,10 @@ class ServersButton(QPushButton):
         """How many tools, and their cost."""
         on = [s for s in self._choices.servers if s.on]
         tools, tokens = sum(s.tools for s in on), sum(s.tokens for s in on)
-        self.setText(trn("chat.tools", tools) if tools else tr("chat.tools.none"))
+        self.words = trn("chat.tools", tools) if tools else tr("chat.tools.none")
+        self.setText(self.words)
         self.setToolTip(tr("chat.tools.cost", tokens=f"{tokens:,}"))
-        self.setAccessibleName(f"{self.text()}. {self.toolTip()}")
+        self.setAccessibleName(f"{self.words}. {self.toolTip()}")
 
     def open_menu(self) -> None:
         """Show the choices above the button."""

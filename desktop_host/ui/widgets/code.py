@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QTextCharFormat, QTextCursor, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QGuiApplication,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextCursor,
+    QTextOption,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from desktop_host.i18n import tr
@@ -17,13 +26,15 @@ HIGHLIGHT_LIMIT = 200_000
 class CodeText(QPlainTextEdit):
     """Read-only code as tall as its lines; scrolls sideways only."""
 
-    def __init__(self, parent: QWidget | None = None, max_lines: int = 0) -> None:
+    def __init__(self, parent: QWidget | None = None, max_lines: int = 0, *, wrap: bool = False) -> None:
         super().__init__(parent)
         self._max_lines = max_lines
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        mode = QPlainTextEdit.LineWrapMode
+        self.setLineWrapMode(mode.WidgetWidth if wrap else mode.NoWrap)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere if wrap else QTextOption.WrapMode.NoWrap)
         self.setTabChangesFocus(True)
         self.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
@@ -52,6 +63,12 @@ class CodeText(QPlainTextEdit):
         extra = bar.sizeHint().height() if bar.maximum() > 0 else 0
         self.setFixedHeight(int(text) + 2 * theme.px(Space.XS) + extra + 2)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Wrapped lines are more in a narrower column."""
+        super().resizeEvent(event)
+        if self.lineWrapMode() is QPlainTextEdit.LineWrapMode.WidgetWidth:
+            self.fit()
+
     def changeEvent(self, event: QEvent) -> None:
         """Keep the fixed-width font when the application's style changes."""
         super().changeEvent(event)
@@ -71,9 +88,11 @@ class CodeText(QPlainTextEdit):
 
 
 class CodeFrame(QFrame):
-    """One fenced block. `add_lines` while it streams, `close_block` at its end."""
+    """One fenced block. `add_lines` while it streams, `close_block` at its end. `wrap`: nothing is off to the side."""
 
-    def __init__(self, language: str, parent: QWidget | None = None, *, title: str = "", max_lines: int = 0) -> None:
+    def __init__(
+        self, language: str, parent: QWidget | None = None, *, title: str = "", max_lines: int = 0, wrap: bool = False
+    ) -> None:
         super().__init__(parent)
         set_role(self, "well")
         label = title or language_title(language) or tr("chat.code.plain")
@@ -99,7 +118,7 @@ class CodeFrame(QFrame):
         self.copy_button.clicked.connect(self._copy)
         head.addWidget(self.copy_button)
         column.addLayout(head)
-        self.text = CodeText(self, max_lines)
+        self.text = CodeText(self, max_lines, wrap=wrap)
         self.text.setAccessibleName(tr("chat.code.text", language=label))
         body = QHBoxLayout()
         body.setContentsMargins(theme.px(Space.S), 0, theme.px(Space.XS), 0)

@@ -16,9 +16,10 @@ from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.viewmodels.composer import ResourceFile
 from desktop_host.ui.widgets.choosers import ModelButton, ServersButton
 from desktop_host.ui.widgets.composer_edit import MessageEdit, local_files
+from desktop_host.ui.widgets.composer_row import ComposerRow
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.image_view import human_size
-from desktop_host.ui.widgets.pieces import button, clear, column, icon_button, row
+from desktop_host.ui.widgets.pieces import button, clear, column, icon_button
 
 MAX_FILE = 20 * 1024 * 1024
 """Largest file (bytes) that goes with a message."""
@@ -59,12 +60,12 @@ class Composer(QFrame):
         self.stop_button.setToolTip(tr("chat.stop.key"))
         self.send_button = button(tr("chat.send"), self._submit, role="primary", icon="send")
         self.send_button.setToolTip(tr("chat.send.key"))
-        layout.addLayout(
-            row(
-                self.attach_button, self.insert_button, self.model_button, self.servers_button, None, self.stop_button,
-                self.send_button, space=theme.px(Space.XS),
-            )
-        )  # fmt: skip
+        self.row = ComposerRow(
+            [self.attach_button, self.insert_button],
+            [self.model_button, self.servers_button],
+            [self.stop_button, self.send_button],
+        )
+        layout.addWidget(self.row)
         self.edit.submitted.connect(self._submit)
         self.edit.files.connect(self.attach)
         self.edit.picture.connect(self._attach_picture)
@@ -100,7 +101,7 @@ class Composer(QFrame):
         has = bool(self.text.strip() or self._files)
         self.stop_button.setVisible(running)
         self.send_button.setVisible(not running or has)
-        self.send_button.setText(tr("chat.queue") if running else tr("chat.send"))
+        self.row.say(self.send_button, tr("chat.queue") if running else tr("chat.send"))
         self.send_button.setEnabled(has and not self._chat.busy)
 
     def add_files(self, files: tuple[InputFile, ...]) -> None:

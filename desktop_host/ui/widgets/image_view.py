@@ -129,7 +129,9 @@ class ImageView(QLabel):
         """As wide as it is drawn."""
         if self._whole is None:
             return super().sizeHint()
-        return QSize(min(640, self._whole.width()), self.height())
+        drawn = self.pixmap()
+        wide = round(drawn.width() / drawn.devicePixelRatio()) if not drawn.isNull() else self._whole.width()
+        return QSize(min(640, wide), self.height())
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Copy, save or open."""

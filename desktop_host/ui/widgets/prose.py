@@ -9,6 +9,7 @@ from PySide6.QtGui import (
     QImage,
     QPainter,
     QPaintEvent,
+    QResizeEvent,
     QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
@@ -25,6 +26,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.markdown import presentable
 from desktop_host.ui.theme import Space, Type, set_role, theme
 from desktop_host.ui.widgets.links import link_menu
+from desktop_host.ui.widgets.prose_tables import fit_columns, shrink
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 _STAND_IN = "\u2060"
@@ -150,6 +152,12 @@ class Prose(QTextBrowser):
             block = block.next()
         for table in tables:
             self._dress_table(table)
+        if tables:
+            self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        self.ensurePolished()
+        fit_columns(self.document(), self.viewport().width(), self.fontMetrics())
 
     def _dress_block(self, block: QTextBlock) -> None:
         form = block.blockFormat()
@@ -159,7 +167,7 @@ class Prose(QTextBrowser):
             QTextCursor(block).setBlockFormat(form)
             return
         if not block.text() and not form.hasProperty(_RULE):
-            _shrink(block)
+            shrink(block)
             return
         if form.hasProperty(_RULE):
             form.setTopMargin(theme.px(Space.S))
@@ -264,6 +272,11 @@ class Prose(QTextBrowser):
             return super().loadResource(kind, url)
         return QImage()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Tables share the room anew."""
+        super().resizeEvent(event)
+        self._fit_columns()
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         """The conversation scrolls, not the paragraph."""
         event.ignore()
@@ -277,13 +290,3 @@ class Prose(QTextBrowser):
     def _offer_link(self, url: QUrl) -> None:
         menu = link_menu(url, self)
         menu.popup(self.mapToGlobal(self.cursorRect().bottomLeft() + QPoint(0, theme.px(Space.XS))))
-
-
-def _shrink(block: QTextBlock) -> None:
-    """Qt keeps an empty block around each table; it should take no room."""
-    form, small = QTextBlockFormat(), QTextCharFormat()
-    form.setLineHeight(1, int(QTextBlockFormat.LineHeightTypes.FixedHeight.value))
-    small.setProperty(QTextFormat.Property.FontPixelSize, 1)
-    cursor = QTextCursor(block)
-    cursor.setBlockFormat(form)
-    cursor.setBlockCharFormat(small)

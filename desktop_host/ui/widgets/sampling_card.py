@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
 from desktop_host.core.asks import (
@@ -22,6 +22,7 @@ from desktop_host.i18n import tr, trn
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.widgets.ask_calls import AskingCalls
 from desktop_host.ui.widgets.ask_card import AskCard
+from desktop_host.ui.widgets.checks import check_line
 from desktop_host.ui.widgets.content_views import view_of
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.forms import MoneyBox, NumberBox
@@ -64,7 +65,7 @@ class SamplingCard(AskCard):
                 blocks = tuple(b for b in blocks if not isinstance(b, Text))
             for block in blocks:
                 self.column.addWidget(view_of(block))
-        self.always = QCheckBox(tr("sampling.always", server=ask.server))
+        self.always = QCheckBox()
         self.tokens = NumberBox(1, 10_000_000, step=1000, suffix=tr("sampling.tokens_day"))
         self.tokens.setValue(ask.cost.daily_tokens if ask.cost and ask.cost.daily_tokens else 50_000)
         self.usd = MoneyBox((ask.cost.daily_usd if ask.cost else 0) or DAILY_USD, least=0.01)
@@ -77,7 +78,7 @@ class SamplingCard(AskCard):
         self.always.toggled.connect(self._show_caps)
         self.send = button(tr("chat.ask.sampling.send"), self._send, role="primary")
         self.refuse = button(tr("chat.ask.sampling.refuse"), lambda: self.reply(Refuse()), role="danger")
-        self.column.addWidget(self.always)
+        self.column.addLayout(check_line(self.always, tr("sampling.always", server=ask.server)))
         self.column.addWidget(self._caps)
         self.column.addWidget(self._note)
         self._show_caps(False)
@@ -179,6 +180,10 @@ class Editable(QPlainTextEdit):
         text = self.blockBoundingGeometry(self.document().lastBlock()).bottom() + 2 * self.document().documentMargin()
         around = max(theme.px(16), self.height() - self.viewport().height())
         self.setFixedHeight(int(max(2 * line, min(EDIT_LINES * line, text))) + around + 2)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """All keys are text here; the card's number keys do not apply."""

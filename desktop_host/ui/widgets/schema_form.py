@@ -13,6 +13,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.viewmodels.asks import pretty
 from desktop_host.ui.viewmodels.forms import MISSING, Field, form_fields, read
+from desktop_host.ui.widgets.checks import check_line
 from desktop_host.ui.widgets.pieces import column, label
 
 
@@ -97,12 +98,15 @@ class _Row(QWidget):
         default = None if field.default is MISSING else field.default
         match field.kind:
             case "flag":
-                box = QCheckBox(field.title)
+                box = QCheckBox()
+                box.setAccessibleName(field.title)
                 box.setChecked(default is True)
                 box.toggled.connect(self._on_change)
                 self.widgets = (box,)
             case "choice":
                 combo = QComboBox()
+                combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+                combo.setMinimumContentsLength(8)  # a long option must not widen the form
                 if default is None:
                     combo.addItem(tr("chat.form.choose"), MISSING)
                 for value, text in field.options:
@@ -117,7 +121,7 @@ class _Row(QWidget):
                 boxes = []
                 chosen = default if isinstance(default, tuple | list) else ()
                 for value, text in field.options:
-                    box = QCheckBox(text)
+                    box = QCheckBox()
                     box.setAccessibleName(f"{field.title}: {text}")
                     box.setChecked(value in chosen)
                     box.toggled.connect(self._on_change)
@@ -140,8 +144,12 @@ class _Row(QWidget):
                     line.setPlaceholderText("2026-01-31T09:30:00Z")
                 line.textChanged.connect(self._on_change)
                 self.widgets = (line,)
-        for widget in self.widgets:
-            layout.addWidget(widget)
+        names = [field.title] if field.kind == "flag" else [text for _value, text in field.options]
+        for at, widget in enumerate(self.widgets):
+            if isinstance(widget, QCheckBox):
+                layout.addLayout(check_line(widget, names[at]))
+            else:
+                layout.addWidget(widget)
 
     def raw(self) -> Any:
         """What was typed or chosen."""

@@ -7,7 +7,7 @@ import time
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from desktop_host.core.codec import block_to_mcp
@@ -25,6 +25,7 @@ from desktop_host.ui.widgets.pieces import Elided, clear, column, icon_button, i
 from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_words import problem_text
 from desktop_host.ui.widgets.subtask_rows import SubtaskRows, duration, summary
+from desktop_host.ui.widgets.tool_words import cut, json_frame, short
 
 TICK_MS = 200
 BUILT_IN = "host"
@@ -37,8 +38,8 @@ _LOOKS = {
     Outcome.TIMED_OUT: ("clock", "warning"),
     Outcome.UNKNOWN: ("warning", "warning"),
 }
-RAW_STRING = 2000
-"""Longer strings (characters) are cut in the raw view, with their length; Copy takes them whole."""
+NARROW = 320
+"""Pixels at 100 % below which a card says how it stands in its second line."""
 
 
 class ToolCard(QFrame):
@@ -87,6 +88,7 @@ class ToolCard(QFrame):
         outer.addWidget(self._bar)
         self.subtasks = SubtaskRows()
         outer.addWidget(self.subtasks)
+        self._narrow = False
         self._body: QWidget | None = None
         self._shown: ToolEntry | None = None
         self._raw = False
@@ -149,7 +151,9 @@ class ToolCard(QFrame):
             icon, role = _LOOKS[entry.outcome]
         set_icon(self._mark, icon, role)
         self._state.setText(self.state_text)
-        self._line.put(self._excerpt())
+        self._state.setVisible(not self._narrow)
+        excerpt = self._excerpt()
+        self._line.put(" · ".join(filter(None, (self.state_text, excerpt))) if self._narrow else excerpt)
         self._line.setVisible(bool(self._line.text()) and not self._open())
         if entry.outcome is None and entry.progress is not None:
             self._bar.setRange(0, 1000 if entry.total else 0)
@@ -158,6 +162,9 @@ class ToolCard(QFrame):
             self._bar.show()
         else:
             self._bar.hide()
+        if self._body is not None:
+            side = theme.px(Space.M)
+            self._inside.setContentsMargins(side, 0 if self._bar.isHidden() else theme.px(Space.S), side, side)
         words = f"{self._name.text()}: {self._state.text()}"
         if self.accessibleName() != words:
             self.setAccessibleName(words)
@@ -173,7 +180,7 @@ class ToolCard(QFrame):
                 if entry.total:
                     share = f"{entry.progress or 0:g}/{entry.total:g}"
                 return " · ".join(filter(None, (entry.message, share, self._left())))
-            return ", ".join(f"{k}: {_short(v)}" for k, v in entry.arguments.items())[:300]
+            return ", ".join(f"{k}: {short(v)}" for k, v in entry.arguments.items())[:300]
         texts = [b.text for b in entry.content if isinstance(b, Text)]
         return " ".join(texts[0][:400].split()) if texts else ""
 
@@ -186,7 +193,7 @@ class ToolCard(QFrame):
 
     def _open(self) -> bool:
         """Whether the body shows the result, so that no excerpt is needed."""
-        return self.fold_button.isChecked() and self.entry.outcome is not None
+        return self.fold_button.isChecked() and self.entry.outcome is not None and not self._narrow
 
     def _toggle(self, on: bool) -> None:
         set_icon(self.fold_button, "chevron-down" if on else "chevron-right", "muted", 16)
@@ -210,10 +217,12 @@ class ToolCard(QFrame):
         inner = self._inside
         clear(inner)
         if self._raw:
-            inner.addWidget(_json(tr("chat.tool.raw"), self._raw_value(cut=True), pretty(self._raw_value(cut=False))))
+            inner.addWidget(
+                json_frame(tr("chat.tool.raw"), self._raw_value(shorten=True), pretty(self._raw_value(shorten=False)))
+            )
         else:
             if entry.arguments:
-                inner.addWidget(_json(tr("chat.tool.arguments"), entry.arguments))
+                inner.addWidget(json_frame(tr("chat.tool.arguments"), entry.arguments))
             repeated = entry.structured is not None and self._says_the_same()
             if entry.problem:
                 inner.addWidget(label(problem_text(entry), "strong", selectable=True))
@@ -245,7 +254,7 @@ class ToolCard(QFrame):
         self.raw_button.setAccessibleName(words)
         self._fill()
 
-    def _raw_value(self, *, cut: bool) -> object:
+    def _raw_value(self, *, shorten: bool) -> object:
         entry = self.entry
         value: dict[str, object] = {
             "request": {"name": entry.tool, "arguments": thaw(entry.arguments)},
@@ -256,7 +265,15 @@ class ToolCard(QFrame):
                 result["structuredContent"] = thaw(entry.structured)
             result["isError"] = entry.outcome is not Outcome.OK
             value["result"] = result
-        return _cut(value) if cut else value
+        return cut(value) if shorten else value
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where the room is short the state stands below the name."""
+        super().resizeEvent(event)
+        narrow = self.width() < theme.px(NARROW)
+        if narrow != self._narrow:
+            self._narrow = narrow
+            self._show_state()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter and Space fold and unfold."""
@@ -271,27 +288,3 @@ class ToolCard(QFrame):
             self.fold_button.toggle()
         else:
             super().mousePressEvent(event)
-
-
-def _json(title: str, value: object, whole: str | None = None, max_lines: int = 18) -> CodeFrame:
-    frame = CodeFrame("json", title=title, max_lines=max_lines)
-    frame.add_lines(pretty(value))
-    frame.close_block()
-    frame.source = whole
-    return frame
-
-
-def _short(value: object) -> str:
-    text = value if isinstance(value, str) else pretty(value)
-    text = " ".join(text[:200].split())
-    return text if len(text) <= 80 else f"{text[:79]}…"
-
-
-def _cut(value: object) -> object:
-    if isinstance(value, str) and len(value) > RAW_STRING:
-        return f"{value[:RAW_STRING]}… ({len(value)})"
-    if isinstance(value, dict):
-        return {k: _cut(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_cut(v) for v in value]
-    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -17,11 +17,10 @@ from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.pieces import button
 from desktop_host.ui.widgets.pulse import Pulse
 from desktop_host.ui.widgets.rows import Row, make, show, wire
+from desktop_host.ui.widgets.transcript_place import Place
 
 WINDOW = 40
 """Rows kept as widgets. Building a widget costs about 2 ms; forty are built within a blink and scroll freely."""
-SETTLE_MS = 400
-"""Earlier rows have found their place when the height stands still for so long."""
 NEAR_END = 48
 """Within so many pixels of the end the view follows the stream."""
 
@@ -55,12 +54,7 @@ class TranscriptView(QScrollArea):
         self._first = 0
         """Position of the oldest row that has a widget."""
         self._following = True
-        self._holding: int | None = None
-        """While earlier rows find their place: distance of what is read from the end."""
-        self._quiet = QTimer(self)
-        self._quiet.setSingleShot(True)
-        self._quiet.setInterval(SETTLE_MS)
-        self._quiet.timeout.connect(lambda: setattr(self, "_holding", None))
+        self._place = Place(self)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -123,7 +117,7 @@ class TranscriptView(QScrollArea):
 
     def reveal(self, card: AskCard) -> None:
         """Bring a question into sight: whole where it fits, else from its top."""
-        top = card.mapTo(self._room, card.rect().topLeft()).y() + self._room.y()
+        top = self._place.top(card)
         bar = self.verticalScrollBar()
         if card.height() + NEAR_END < self.viewport().height() and bar.maximum() - top < self.viewport().height():
             self.to_end()
@@ -138,14 +132,14 @@ class TranscriptView(QScrollArea):
         start = max(0, self._first - WINDOW)
         entries = self._model.now.entries[start : self._first]
         self._first = start
-        self._holding = self.verticalScrollBar().maximum() - self.verticalScrollBar().value()
+        if self._rows:
+            self._place.hold(next(iter(self._rows.values())))
         self._follow(False)
         made = {e.key: self._make(e) for e in entries}
         for at, widget in enumerate(made.values()):
             self._column.insertWidget(1 + at, widget)
         self._rows = {**made, **self._rows}
         self._show_earlier()
-        self._quiet.start()
 
     # ---- rows
 
@@ -164,6 +158,7 @@ class TranscriptView(QScrollArea):
 
     def _take(self, entries: tuple[Entry, ...]) -> None:
         index = self._model.now.index
+        self._place.let_go()
         for entry in entries:
             row = self._rows.get(entry.key)
             if row is not None:
@@ -265,17 +260,17 @@ class TranscriptView(QScrollArea):
     # ---- scrolling
 
     def _on_range(self, _low: int, high: int) -> None:
-        bar = self.verticalScrollBar()
-        if self._holding is not None:
-            bar.setValue(high - self._holding)
-            self._quiet.start()
+        if self._place.held:
+            self._place.grown(high)
         elif self._following:
-            bar.setValue(high)
+            self.verticalScrollBar().setValue(high)
 
     def _on_scroll(self, value: int) -> None:
+        if self._place.moving:
+            return
+        self._place.let_go()
         bar = self.verticalScrollBar()
-        if self._holding is None:
-            self._follow(bar.maximum() - value <= NEAR_END)
+        self._follow(bar.maximum() - value <= NEAR_END)
         if value == 0 and self._first and bar.maximum() > 0 and not self._following:
             self.load_earlier()
 

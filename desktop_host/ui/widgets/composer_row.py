@@ -1,0 +1,63 @@
+"""The buttons below the text: in a narrow window or at large type the least needed words give way to icons."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, QTimer
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from desktop_host.ui.theme import Space, theme
+from desktop_host.ui.widgets.choosers import ModelButton, ServersButton
+from desktop_host.ui.widgets.pieces import row
+
+
+class ComposerRow(QWidget):
+    """Small buttons, the choosers, then what sends and stops."""
+
+    def __init__(
+        self, small: list[QWidget], choosers: list[ModelButton | ServersButton], acts: list[QPushButton]
+    ) -> None:
+        super().__init__()
+        self._choosers, self._acts = choosers, acts
+        self._words = {act: act.text() for act in acts}
+        self._space = theme.px(Space.XS)
+        row(*small, *choosers, None, *acts, owner=self, space=self._space)
+        self._parts: list[QWidget] = [*small, *choosers, *acts]
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self.arrange)
+
+    def say(self, act: QPushButton, words: str) -> None:
+        """What an act says where there is room; always its name for a screen reader."""
+        self._words[act] = words
+        act.setAccessibleName(words)
+        self._timer.start()
+
+    def arrange(self) -> None:
+        """Give up words from the right of the choosers on, until all fits."""
+        for chooser in self._choosers:
+            chooser.setText(chooser.words)
+        for act in self._acts:
+            act.setText(self._words[act])
+        for part in (*reversed(self._choosers), *self._acts):
+            if self._needed() <= self.width():
+                return
+            part.setText("")
+
+    def _needed(self) -> int:
+        shown = [part.sizeHint().width() for part in self._parts if not part.isHidden()]
+        return sum(shown) + self._space * len(shown)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.arrange()
+
+    def event(self, event: QEvent) -> bool:
+        """A button that says or is something else asks for a new layout."""
+        if event.type() is QEvent.Type.LayoutRequest:
+            self._timer.start()
+        return super().event(event)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, super().minimumSizeHint().height())
