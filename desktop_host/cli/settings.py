@@ -62,6 +62,10 @@ def _english(key: str) -> str | None:
     return language.text(key) if language.has(key) else None
 
 
+PLACE_CHARS = 200
+"""A longer place (a PATH) is left to the report."""
+
+
 async def _doctor(run: Run) -> int:
     """Every health check; exit 1 if one is not well. `--report FILE` keeps what a person can send."""
     diagnostics, english = run.host.diagnostics, Translator("en")
@@ -71,6 +75,8 @@ async def _doctor(run: Run) -> int:
     for found in findings:
         title, what, remedy = finding_text(found)
         text = f"{'✓' if found.ok else '✗'} {title}" + (f": {what}" if what else "")
+        if found.place and not found.ok and found.place not in what and len(found.place) < PLACE_CHARS:
+            text += f"\n  {tr('diagnostics.place', place=found.place)}"
         _, detail, plain = english.finding(found)
         run.out.item(
             {"check": found.check, "ok": found.ok, "detail": detail, "remedy": plain or None},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import ssl
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ from desktop_host.diagnostics.redaction import Redactor
 
 CONNECT_S = 4.0
 """How long a proxy may take to accept a connection."""
+_OUT_OF_TIME = re.compile(r"not yet valid|has expired|certificate expired", re.I)
 _PORTS = {"http": 80, "https": 443, "socks4": 1080, "socks5": 1080, "socks5h": 1080}
 
 
@@ -87,6 +89,9 @@ def addresses(found: tuple[Reach, ...]) -> Finding:
         return well("addresses", "no_address")
     bad = next((one for one in found if one.fault is not None), None)
     if bad is not None and bad.fault is not None:
+        detail = str(bad.fault.params.get("detail", bad.fault.message))
+        if bad.fault.code == "tls" and _OUT_OF_TIME.search(detail):
+            return ill("addresses", "out_of_time", "out_of_time", place=bad.url, name=bad.name, detail=detail)
         return faulty("addresses", bad.fault, place=bad.url, act="models")
     return well("addresses", "addresses", names=", ".join(one.name for one in found))
 

@@ -35,7 +35,16 @@ QUERY_CHARS = 80
 SLOW_TOKENS_PER_S = 5.0
 READ_S = 600.0
 """Longest silence: reading a full context on a busy machine takes minutes."""
-_PLAIN = frozenset({Purpose.TITLE, Purpose.SUMMARY, Purpose.SAMPLING, Purpose.CLASSIFICATION, Purpose.SAFETY_CHECK})
+_PLAIN = frozenset(
+    {
+        Purpose.TITLE,
+        Purpose.SUMMARY,
+        Purpose.SAMPLING,
+        Purpose.CLASSIFICATION,
+        Purpose.SAFETY_CHECK,
+        Purpose.TOOL_CHOICE,
+    }
+)
 
 
 class Runtime(Protocol):

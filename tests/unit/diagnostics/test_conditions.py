@@ -206,6 +206,15 @@ async def test_a_certificate_that_nobody_vouches_for_is_told_until_it_is_named(w
         await Online(ward, url, ca_file=str(pem)).well("addresses")
 
 
+async def test_a_certificate_of_another_time_leads_to_the_clock(ward: Ward, tmp_path: Path) -> None:
+    pem, context = certificate(tmp_path, begins_days=2)
+    async with ModelServer(tls=context) as server:
+        what, remedy, _, _ = await Online(ward, f"https://localhost:{server.port}/v1", ca_file=str(pem)).ill(
+            "addresses"
+        )
+    assert "not yet valid" in what and "clock" in remedy
+
+
 async def test_a_proxy_that_refuses_models_is_told_by_their_address(ward: Ward) -> None:
     async with ModelServer() as server:  # it is no proxy: CONNECT is answered 500
         what, remedy, _, act = await Online(ward, "https://models.invalid/v1", proxy=server.url).ill("addresses")

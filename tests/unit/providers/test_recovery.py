@@ -126,7 +126,7 @@ async def test_history_is_made_once_and_stays_the_same_bytes():
     assert bodies[2].startswith(bodies[1][:-2])
 
 
-def certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
+def certificate(folder: Path, begins_days: int = -1) -> tuple[Path, ssl.SSLContext]:
     """A certificate that only its own file vouches for, and a server's context with it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
@@ -134,7 +134,7 @@ def certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
     made = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now + datetime.timedelta(days=begins_days)).not_valid_after(now + datetime.timedelta(days=9))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
