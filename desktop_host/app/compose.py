@@ -75,12 +75,12 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
         redactor = Redactor()
         for value in known.values():
             redactor.add(str(value))
-        logs = await asyncio.to_thread(start_logging, profile.path, spec.log_level, redactor=redactor)
+        loop = asyncio.get_running_loop()
+        logs = await asyncio.to_thread(start_logging, profile.path, spec.log_level, redactor=redactor, loop=loop)
         opened.push_async_callback(asyncio.to_thread, logs.close)
         crashes = CrashReports(profile.path, redactor)
-        crashes.install()
+        crashes.install(loop)
         opened.callback(crashes.remove)
-        asyncio.get_running_loop().set_exception_handler(crashes.on_loop)
         settings = await SettingsFile.open(profile.path / "settings.toml")
 
         inbox: Inbox | None = None

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import desktop_host
 from desktop_host.diagnostics.redaction import Redactor
+from desktop_host.diagnostics.whose import Whose
 
 _log = logging.getLogger(__name__)
 KEPT = 20
@@ -37,36 +38,44 @@ class CrashReports:
         self.folder = folder / "logs"
         self._redactor = redactor
         self._told = told
-        self._before: tuple[Any, Any] | None = None
         self._faults: IO[bytes] | None = None
 
-    def install(self) -> None:
-        """Take over the hooks of the interpreter, and let a hard crash (a signal) leave its stacks in a file."""
+    def install(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Take over the hooks of the interpreter, and let a hard crash (a signal) leave its stacks in a file.
+
+        Args:
+            loop: where the profile lives; what nobody awaited there is written as well.
+        """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._before is not None:
+        if self in _installed.all():
             return
-        self._before = (sys.excepthook, threading.excepthook)
-        sys.excepthook = self._on_main
-        threading.excepthook = self._on_thread
+        if not _installed.all():
+            _before[:] = [sys.excepthook, threading.excepthook]
+            sys.excepthook, threading.excepthook = _on_main, _on_thread
+        _installed.add(self, loop)
+        if loop is not None:
+            loop.set_exception_handler(_on_loop)
         if not faulthandler.is_enabled():
-            self._faults = (self.folder / f"fault-{os.getpid()}.txt").open("wb")
+            faults = os.open(self.folder / f"fault-{os.getpid()}.txt", os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+            self._faults = os.fdopen(faults, "wb")
+            self._faults_at = self.folder / f"fault-{os.getpid()}.txt"
             faulthandler.enable(self._faults)
 
     def remove(self) -> None:
         """Give the hooks back, unless somebody else has taken them over meanwhile."""
-        if self._before is not None:
-            if sys.excepthook == self._on_main:
-                sys.excepthook = self._before[0]
-            if threading.excepthook == self._on_thread:
-                threading.excepthook = self._before[1]
-            self._before = None
+        if self in _installed.all():
+            _installed.remove(self)
+            if not _installed.all():
+                if sys.excepthook is _on_main:
+                    sys.excepthook = _before[0]
+                if threading.excepthook is _on_thread:
+                    threading.excepthook = _before[1]
         if self._faults is not None:
             faulthandler.disable()
             self._faults.close()
-            path = Path(os.fsdecode(self._faults.name))
             self._faults = None
-            if not path.stat().st_size:
-                path.unlink()
+            if not self._faults_at.stat().st_size:
+                self._faults_at.unlink()
 
     def on_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """For `loop.set_exception_handler`."""
@@ -79,7 +88,7 @@ class CrashReports:
     def write(self, error: BaseException, where: str) -> Path | None:
         """Write a report; None where even that fails (a full disk): the log then has it alone."""
         # Clean already here: where no log is open, Python prints what is logged to standard error.
-        trace = self._redactor("".join(traceback.format_exception(error)))
+        trace = self.redacted("".join(traceback.format_exception(error)))
         _log.critical("a bug %s\n%s", where, trace)
         text = (
             f"Desktop Host {desktop_host.__version__} · Python {platform.python_version()} · {platform.platform()}\n"
@@ -89,7 +98,7 @@ class CrashReports:
         try:
             handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(self._redactor(text))
+                file.write(self.redacted(text))
             for old in sorted(self.folder.glob("crash-*.txt"))[:-KEPT]:
                 old.unlink(missing_ok=True)
         except OSError as failed:
@@ -99,14 +108,45 @@ class CrashReports:
             self._told(path)
         return path
 
-    def _on_main(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if not issubclass(kind, Exception):
-            sys.__excepthook__(kind, error, trace)
-            return
-        path = self.write(error, "on the main thread")
-        print(self._redactor("".join(traceback.format_exception(error))), file=sys.stderr)
-        print(f"report: {path}", file=sys.stderr)
+    def redacted(self, text: str) -> str:
+        """The text without the secrets of any profile that is open in this process."""
+        for one in (self, *_installed.all()):
+            text = one._redactor(text)
+        return text
 
-    def _on_thread(self, args: threading.ExceptHookArgs) -> None:
-        if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
-            self.write(args.exc_value, f"on the thread {args.thread.name if args.thread else '?'}")
+
+_installed: Whose[CrashReports] = Whose()
+_before: list[Any] = [sys.__excepthook__, threading.__excepthook__]
+
+
+def _whose(loop: asyncio.AbstractEventLoop | None = None) -> CrashReports:
+    """Who writes: the profile it happened to; where that cannot be told, the home above, for none of them to read."""
+    found = _installed.on(loop) if loop is not None else _installed.now()
+    if found is not None:
+        return found
+    first = _installed.all()[0]
+    common = CrashReports(first.folder.parents[2], first._redactor)
+    common.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return common
+
+
+def _on_main(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if not issubclass(kind, Exception):
+        sys.__excepthook__(kind, error, trace)
+        return
+    reports = _whose()
+    path = reports.write(error, "on the main thread")
+    print(reports.redacted("".join(traceback.format_exception(error))), file=sys.stderr)
+    print(f"report: {path}", file=sys.stderr)
+
+
+def _on_thread(args: threading.ExceptHookArgs) -> None:
+    if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
+        _whose().write(args.exc_value, f"on the thread {args.thread.name if args.thread else '?'}")
+
+
+def _on_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if _installed.all():
+        _whose(loop).on_loop(loop, context)
+    else:
+        loop.default_exception_handler(context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import logging.handlers
@@ -13,6 +14,7 @@ from typing import IO, Any
 
 from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.diagnostics.redaction import Redactor
+from desktop_host.diagnostics.whose import Whose
 
 FILE = "host.log"
 _BYTES = 1_000_000
@@ -33,7 +35,9 @@ class _Redacting(logging.Formatter):
         line = super().format(record)
         if len(line) > _CHARS:
             line = f"{line[: _CHARS // 2]} … {len(line) - _CHARS} characters … {line[-_CHARS // 2 :]}"
-        return self._redactor(line)
+        for redactor in (self._redactor, *(logs.redactor for logs in _open.all())):
+            line = redactor(line)  # A secret of any open profile, whatever line it got into.
+        return line
 
 
 class _PrivateFile(logging.handlers.RotatingFileHandler):
@@ -57,7 +61,9 @@ class _PrivateFile(logging.handlers.RotatingFileHandler):
 class Logs:
     """Open logs; `close` writes out what waits."""
 
-    def __init__(self, folder: Path, redactor: Redactor, level: int) -> None:
+    def __init__(
+        self, folder: Path, redactor: Redactor, level: int, loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
         self.folder = folder
         self.redactor = redactor
         """Tell it each secret: `redactor.add(value)`."""
@@ -66,13 +72,13 @@ class Logs:
         file.setFormatter(_Redacting(redactor))
         self._file = file
         self._entry = logging.handlers.QueueHandler(waiting)
+        self._entry.addFilter(lambda _record: _open.now() is self)  # asked on the thread that logs
         self._listener = logging.handlers.QueueListener(waiting, file)
         self._listener.start()
-        root = logging.getLogger()
-        root.addHandler(self._entry)
-        ours = logging.getLogger(OURS)
-        self._level = ours.level
-        ours.setLevel(level)
+        self._level = level
+        _open.add(self, loop)
+        logging.getLogger().addHandler(self._entry)
+        _set_level()
 
     @property
     def path(self) -> Path:
@@ -83,18 +89,35 @@ class Logs:
         """Stop logging to this folder; twice is once."""
         if self._entry in logging.getLogger().handlers:
             logging.getLogger().removeHandler(self._entry)
-            logging.getLogger(OURS).setLevel(self._level)
             self._listener.stop()
             self._file.close()
+            _open.remove(self)
+            _set_level()
 
 
-def start_logging(folder: Path, level: int | str = logging.INFO, *, redactor: Redactor | None = None) -> Logs:
+_open: Whose[Logs] = Whose()
+
+
+def _set_level() -> None:
+    """The chattiest level that an open log wants."""
+    logging.getLogger(OURS).setLevel(min((logs._level for logs in _open.all()), default=logging.NOTSET))
+
+
+def start_logging(
+    folder: Path,
+    level: int | str = logging.INFO,
+    *,
+    redactor: Redactor | None = None,
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> Logs:
     """Log to `logs/host.log` in a profile's folder; other libraries' warnings too. Blocking.
 
     Args:
         folder: the profile's folder.
         level: of our own loggers; others are kept from WARNING on.
         redactor: what to leave out; None: a new one that knows the common forms of keys.
+        loop: where the profile lives. With several profiles in one process, lines of other loops and of threads
+            without one do not come into this log.
 
     Raises:
         KnownFault: `disk_full` or `database_error`, the file cannot be made.
@@ -106,7 +129,7 @@ def start_logging(folder: Path, level: int | str = logging.INFO, *, redactor: Re
     logs = folder / "logs"
     try:
         logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Logs(logs, redactor or Redactor(), number)
+        return Logs(logs, redactor or Redactor(), number, loop)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise KnownFault("disk_full", f"there is no room for {logs}", path=str(logs), free_bytes=None) from error

@@ -83,7 +83,8 @@ class Profiles:
         with _io_faults(self.folder):
             if not self.folder.is_dir():
                 return ()
-            return tuple(sorted(p.name for p in self.folder.iterdir() if (p / IDENTITY).is_file() and _is_name(p.name)))
+            found = [p for p in self.folder.iterdir() if (p / IDENTITY).is_file() and not self._links_here(p)]
+            return tuple(sorted(p.name for p in found if _is_name(p.name)))
 
     def path(self, name: str) -> Path:
         """Where a profile lies or would lie.
@@ -97,11 +98,13 @@ class Profiles:
         """A profile; made on first use.
 
         Raises:
-            UserFault: `usage`, a bad name.
+            UserFault: `usage`, a bad name, or a folder that is another profile's (a link to it, or a copy with its
+                identity: then both would share one place in the keyring).
             KnownFault: `disk_full`, `database_error` (the folder cannot be written).
         """
         path = self.path(name)
         with _io_faults(path):
+            self._refuse_double(path)
             self._private(self.home, self.folder, path, path / "skills", path / "logs")
             hold = _share(path)
             profile = ProfileFolder(path.name, _identity(path / IDENTITY), path)
@@ -178,6 +181,30 @@ class Profiles:
     def refuse_taken(self, name: str) -> None:
         if name.casefold() in {n.casefold() for n in self.names()} or (self.folder / name).exists():
             raise UserFault("usage", f"there is a profile {name!r} already", name=name, reason="profile_exists")
+
+    def _refuse_double(self, path: Path) -> None:
+        """A profile is one folder with one identity; of a copy and its original the copy is refused."""
+        if self._links_here(path):
+            to = path.resolve().name
+            raise UserFault("usage", f"{path} links to {to}", name=path.name, reason="profile_link", other=to)
+        mine = path / IDENTITY
+        if not mine.is_file():
+            return
+        own = mine.read_bytes().strip()
+        for other in self.folder.iterdir():
+            theirs = other / IDENTITY
+            if other.name == path.name or self._links_here(other) or not theirs.is_file():
+                continue
+            # Copying keeps the times of a file but that of its last change here.
+            if theirs.read_bytes().strip() == own and theirs.stat().st_ctime_ns < mine.stat().st_ctime_ns:
+                raise UserFault(
+                    "usage", f"{path} is a copy of the profile {other.name} with its identity", name=path.name,
+                    reason="profile_copied", other=other.name, path=str(mine),
+                )  # fmt: skip
+
+    def _links_here(self, path: Path) -> bool:
+        """Whether a folder is a link to one beside it."""
+        return path.is_symlink() and path.resolve().parent == self.folder.resolve()
 
     def _private(self, *folders: Path) -> None:
         for folder in folders:

@@ -22,7 +22,7 @@ from desktop_host.core.server_ports import ServerReach
 from desktop_host.core.servers import ServerConfig, Stdio
 from desktop_host.core.tools import alias_for
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
-from desktop_host.servers import environment
+from desktop_host.servers import environment, private
 from desktop_host.servers.bundle_archive import ICON_LIMIT, MANIFEST_LIMIT, BundleArchive, bad, opened
 from desktop_host.servers.bundle_values import checked, default_of
 from desktop_host.servers.command_line import runs_shell
@@ -179,7 +179,7 @@ class Bundles:
                 "values": kept}  # fmt: skip
         target = self._folder / alias / RECORD
         draft = target.with_suffix(".part")
-        draft.write_text(json.dumps(body, ensure_ascii=False, indent=1), encoding="utf-8")
+        private.write(draft, json.dumps(body, ensure_ascii=False, indent=1))
         os.replace(draft, target)
 
     def _installed(self) -> tuple[InstalledBundle, ...]:

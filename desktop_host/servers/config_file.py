@@ -17,7 +17,7 @@ from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.core.servers import ServerConfig
 from desktop_host.core.tools import ALIAS, alias_for
 from desktop_host.core.values import canonical
-from desktop_host.servers import jsonc
+from desktop_host.servers import jsonc, private
 from desktop_host.servers.entries import OURS, from_json, to_json
 from desktop_host.servers.jsonc_edit import edit, write
 
@@ -78,7 +78,7 @@ class ConfigFile:
 
     def _save(self, configs: tuple[ServerConfig, ...]) -> tuple[ServerConfig, ...]:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private.folder(self.path.parent)
             with _locked(self.path.with_name(f".{self.path.name}.lock")):
                 text, node = self._read()
                 # A file that vanished or lost its servers altogether is an accident, not a wish.
@@ -253,7 +253,7 @@ def _rewritten(text: str, node: jsonc.Node | None, entries: dict[str, Any]) -> s
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Keep other hosts of this profile from writing between our reading and our writing."""
-    with path.open("a+b") as file:
+    with open(path, "a+b", opener=private.opener) as file:
         if sys.platform == "win32":
             import msvcrt
 

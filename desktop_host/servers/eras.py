@@ -12,6 +12,7 @@ from typing import Any
 from desktop_host.core.ports import Clock
 from desktop_host.core.servers import Http, ServerConfig, Sse, Stdio
 from desktop_host.core.values import canonical
+from desktop_host.servers import private
 
 KEPT_S = 14 * 24 * 3600.0
 """How long a remembered era is believed: a server that learned the modern era is found again after that."""
@@ -80,9 +81,9 @@ class Eras:
 
     def _write(self, text: str) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            private.folder(self._path.parent)
             part = self._path.with_suffix(".part")
-            part.write_text(text, encoding="utf-8")
+            private.write(part, text)
             os.replace(part, self._path)
         except OSError:
             # A cache: a full or read-only disk costs the next start one probe.

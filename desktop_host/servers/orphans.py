@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from desktop_host.servers import private
 from desktop_host.servers.descendants import end_marked, mark_of
 
 GRACE_S = 2.0
@@ -35,9 +36,9 @@ class PidFile:
             return  # It ended already, or this system cannot tell.
         record = {"pid": pid, "started": born, "name": name, "host": os.getpid(), "host_started": started(os.getpid()),
                   "mark": mark_of(pid)}  # fmt: skip
-        self.folder.mkdir(parents=True, exist_ok=True)
+        private.folder(self.folder)
         draft = self.folder / f".{pid}.tmp"
-        draft.write_text(json.dumps(record), encoding="utf-8")
+        private.write(draft, json.dumps(record))
         draft.replace(self._file(pid))
 
     def remove(self, pid: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from desktop_host.core.ports import Clock
 from desktop_host.core.servers import LogLine, WireFrame
 from desktop_host.core.values import FrozenDict
+from desktop_host.servers import private
 
 MASK = "•••"
 TEXT_LIMIT = 2_000
@@ -123,10 +124,10 @@ class ServerLog:
                 self._lines.append(LogLine(self._clock.now(), "host", f"log file not written: {error}", "error"))
 
     def _append(self, batch: list[LogLine]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        private.folder(self.path.parent)
         if self.path.exists() and self.path.stat().st_size > FILE_LIMIT:
             os.replace(self.path, self.path.with_suffix(".log.1"))
-        with self.path.open("a", encoding="utf-8") as file:
+        with open(self.path, "a", encoding="utf-8", opener=private.opener) as file:
             file.writelines(f"{line.t:.3f} {line.source}{_level(line)} {line.text}\n" for line in batch)
 
 

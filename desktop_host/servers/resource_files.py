@@ -17,6 +17,7 @@ from desktop_host.core.errors import KnownFault, PeerFault
 from desktop_host.core.exchange import ToolOutcome
 from desktop_host.core.messages import ContentBlock, EmbeddedResource, ResourceLink
 from desktop_host.core.server_ports import SavedResource
+from desktop_host.servers import private
 
 IN_MEMORY = 4 * 2**20
 """Longest contents, in characters as they came, that are handed on; longer ones become a file and a link to it."""
@@ -63,7 +64,7 @@ def _written(block: EmbeddedResource, folder: Path) -> SavedResource:
     part = path.with_name(path.name + ".part")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with part.open("wb") as file:
+        with open(part, "wb", opener=private.opener) as file:
             if block.blob is not None:
                 for at in range(0, len(block.blob), _CHUNK):
                     file.write(base64.b64decode(block.blob[at : at + _CHUNK], validate=True))

@@ -15,6 +15,7 @@ from desktop_host.core.admin import SecretStore
 from desktop_host.core.auth import NoAuth, SignInDefaults, SignInState
 from desktop_host.core.errors import HostError
 from desktop_host.core.servers import Launch, Stdio
+from desktop_host.servers import private
 from desktop_host.servers.records import Redactor
 
 POLL_S = 0.1
@@ -175,8 +176,8 @@ def _read(text: str | None) -> Record:
 
 
 def _opened(path: Path) -> BinaryIO:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("a+b")
+    private.folder(path.parent)
+    return open(path, "a+b", opener=private.opener)
 
 
 def _locked(file: BinaryIO) -> bool:

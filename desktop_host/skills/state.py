@@ -88,7 +88,7 @@ class SkillState:
         deadline = time.monotonic() + _STALE_LOCK_S
         while True:
             try:
-                os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+                os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0o600))
                 break
             except FileExistsError:
                 if time.monotonic() > deadline:
