@@ -14,6 +14,7 @@ from desktop_host.core.errors import UserFault
 from desktop_host.core.permissions import Effect
 from desktop_host.core.servers import ServerConfig, ServerState, Stdio
 from desktop_host.core.toolkit import PostRule
+from desktop_host.core.tools import ToolGroup
 from desktop_host.core.values import freeze
 from desktop_host.ui.widgets.pieces import CodeBox
 from desktop_host.ui.widgets.server_rules import PermissionBox, ToolRulesForm
@@ -120,6 +121,27 @@ def test_a_tool_is_put_into_a_group_that_can_be_switched(shell: Shell) -> None:
     shell.until(lambda: "writing" in tab.groups.switches and not tab.groups.switches["writing"].isChecked())
     shell.press("Remove group writing", tab)
     shell.until(lambda: shell.host.kit.config.groups == ())
+
+
+def test_a_whole_server_is_put_into_a_group_with_words_and_a_permission_of_its_own(shell: Shell) -> None:
+    tab = tools(shell)
+    line = tab.whole.name.lineEdit()
+    assert line is not None
+    line.setText("office")
+    shell.qtbot.mouseClick(tab.whole.put, LEFT)
+    shell.until(lambda: shell.host.kit.config.groups == (ToolGroup("office", ("files.*",)),))
+    shell.until(lambda: "office" in tab.groups.forms)
+    assert tab.groups.forms["office"].isHidden()
+    shell.press("Change group office", tab)
+    form = tab.groups.forms["office"]
+    form.about.setText("Papers.")
+    form.notes.setPlainText("Be careful.")
+    form.permission.setCurrentIndex(form.permission.findData("deny"))
+    shell.qtbot.mouseClick(form.keep, LEFT)
+    shell.until(lambda: shell.host.kit.config.group("office").default is Effect.DENY)
+    kept = shell.host.kit.config.group("office")
+    assert (kept.description, kept.notes, kept.patterns) == ("Papers.", "Be careful.", ("files.*",))
+    shell.until(lambda: tab.rows[1].permission.itemText(0) == "As the rest: deny")
 
 
 def test_a_bad_group_name_is_told_and_nothing_kept(shell: Shell) -> None:

@@ -99,6 +99,21 @@ class ToolRules(QObject):
 
         self._do(act)
 
+    def put_server_into(self, server: str, name: str) -> None:
+        """Put all tools of a server into a group, those that come later as well."""
+        every, groups = f"{server}.*", self.toolkit.groups
+
+        async def act(host: Host) -> None:
+            old = next((g for g in groups if g.name == name), ToolGroup(name, ()))
+            if every not in old.patterns:
+                await host.toolkit.put_group(replace(old, patterns=(*old.patterns, every)))
+
+        self._do(act)
+
+    def change(self, group: ToolGroup) -> None:
+        """Keep a group as the person changed it."""
+        self._do(lambda host: host.toolkit.put_group(group))
+
     def switch(self, group: ToolGroup, on: bool) -> None:
         """Switch a group on or off for new chats."""
         self._do(lambda host: host.toolkit.put_group(replace(group, enabled=on)))

@@ -16,6 +16,7 @@ from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.forms import Field
 from desktop_host.ui.widgets.pieces import Card, button, clear, column, icon_button, label, row
 from desktop_host.ui.widgets.switch import Switch
+from desktop_host.ui.widgets.tool_group_form import GroupForm
 from desktop_host.ui.widgets.tool_post import ToolPost
 
 CHOICES = ("", "allow", "ask", "deny")
@@ -118,6 +119,8 @@ class GroupsCard(Card):
         self._rules = rules
         self.specs: tuple[ToolSpec, ...] = ()
         self.switches: dict[str, Switch] = {}
+        self.forms: dict[str, GroupForm] = {}
+        self._open: set[str] = set()
         self.model = Switch(tr("tool.groups.model"))
         self.model.clicked.connect(rules.let_model_switch)
         self._rows = column(space=Space.XS)
@@ -138,15 +141,24 @@ class GroupsCard(Card):
         self.setVisible(bool(mine))
         self.model.put(self._rules.toolkit.model_switches)
         clear(self._rows)
-        self.switches = {}
+        self.switches, self.forms = {}, {}
         for name, specs in mine.items():
-            self._rows.addLayout(self._row(self._rules.toolkit.group(name), specs))
+            group = self._rules.toolkit.group(name)
+            form = self.forms[name] = GroupForm(group, self._rules.change)
+            form.setVisible(name in self._open)
+            self._rows.addLayout(self._row(group, specs, form))
+            self._rows.addWidget(form)
 
-    def _row(self, group: ToolGroup, specs: list[ToolSpec]) -> Flow:
+    def _row(self, group: ToolGroup, specs: list[ToolSpec], form: GroupForm) -> Flow:
+        def edit() -> None:
+            (self._open.discard if group.name in self._open else self._open.add)(group.name)
+            form.setVisible(group.name in self._open)
+
+        change = icon_button("edit", tr("tool.group.edit_of", name=group.name), edit)
         switch = Switch(tr("tool.group.enabled_of", name=group.name), group.enabled)
         switch.clicked.connect(lambda on: self._rules.switch(group, on))
         self.switches[group.name] = switch
         gone = icon_button("trash", tr("tool.group.remove_of", name=group.name), lambda: self._rules.remove(group.name))
         tokens = trn("tool.tokens", sum(s.tokens for s in specs))
         words = label(f"{trn('server.tools', len(specs))} · {tokens}", "caption", wrap=False)
-        return Flow(switch, label(group.name, "strong", wrap=False), words, gone)
+        return Flow(switch, label(group.name, "strong", wrap=False), words, change, gone)

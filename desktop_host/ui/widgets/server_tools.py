@@ -35,6 +35,7 @@ from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_rules import GroupsCard, PermissionBox, ToolRulesForm
 from desktop_host.ui.widgets.server_try import TryIt
 from desktop_host.ui.widgets.switch import Switch
+from desktop_host.ui.widgets.tool_group_form import WholeServer
 
 
 def hint_words(hints: ToolHints) -> tuple[tuple[str, str], ...]:
@@ -136,7 +137,8 @@ class ToolsTab(Page):
         self.filter.textChanged.connect(self._narrow)
         self._sum = label("", "caption")
         self._list = column()
-        self.add(self.groups, self.filter, self._sum, self._list)
+        self.whole = WholeServer(self.rules, name)
+        self.add(self.groups, self.filter, self._sum, self._list, self.whole)
         servers.lists_changed.connect(self._lists_changed)
         servers.changed.connect(self._changed)
         self.refresh()
@@ -178,6 +180,7 @@ class ToolsTab(Page):
         on = [s for s in specs if s.enabled]
         self._sum.setText(tr("tool.sum", on=len(on), all=len(specs), tokens=sum(s.tokens for s in on)) if specs else "")
         self._sum.setVisible(bool(specs))
+        self.whole.setVisible(bool(specs))
         self.filter.setVisible(len(specs) > 4)
         self._narrow(self.filter.text())
 
