@@ -9,7 +9,6 @@ from pathlib import Path
 from desktop_host.core.models import ModelEntry, ModelRequest, Quote, Usage
 from desktop_host.core.ports import ChatModel
 from desktop_host.core.settings_costs import Price
-from desktop_host.providers.clients import is_loopback
 from desktop_host.providers.pricing import cost_of, window_of
 from desktop_host.providers.refs import Local, Remote, Script, parse
 from desktop_host.providers.scripted import ScriptedModel
@@ -64,9 +63,7 @@ class Quotes:
         return await asyncio.to_thread(self._of, named, input_tokens)
 
     def _of(self, named: Remote, tokens: int) -> Quote | None:
-        if is_loopback(named.base_url):
-            return Quote(0.0)
-        own = self._prices()
+        own = self._prices()  # They win over "nothing", which a model of this machine costs else.
         # What is sent may be written to the vendor's cache, which costs more than plain input.
         sent = [
             cost_of(named.model, usage, named.base_url, own)
