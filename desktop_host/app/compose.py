@@ -66,6 +66,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
     from desktop_host.skills.likeness import Likeness
     from desktop_host.skills.opening import open_skills
     from desktop_host.storage import open_storage
+    from desktop_host.ui.web_scheme import available
 
     clock = SystemClock()
     extra, known = await _extra_servers(spec.mcp_config)
@@ -138,6 +139,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 with_profile_servers=spec.with_profile_servers or not spec.mcp_config,
                 sign_in=lambda: settings.current().oauth.defaults(),
                 values=lambda: settings.current().servers,
+                apps=spec.headless is None and available(),
             )
 
             async def folders_changed(before: Settings, now: Settings) -> None:

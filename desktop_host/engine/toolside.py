@@ -11,6 +11,7 @@ from desktop_host.core.install_links import InstallLinks
 from desktop_host.core.messages import ContentBlock, Role, Text, for_model
 from desktop_host.core.server_ports import ServerReach
 from desktop_host.core.values import EMPTY, FrozenDict
+from desktop_host.engine.apps import Apps
 from desktop_host.engine.attach import resource_block, user_said
 from desktop_host.engine.parts import Parts
 from desktop_host.engine.repair import CONTINUE
@@ -46,6 +47,11 @@ class ToolSide:
         if self._parts.links is None:
             raise RuntimeError("this host was put together without a desktop")
         return self._parts.links
+
+    @property
+    def apps(self) -> Apps:
+        """The pages that tools of servers have."""
+        return Apps(self.servers, self._parts, self._sessions)
 
     async def switch_group(self, session: str, group: str, on: bool) -> None:
         """Switch a group of tools in a session; the model is told with its next turn.

@@ -10,6 +10,7 @@ from mcp.client import advertise
 from pydantic import ValidationError
 
 import desktop_host
+from desktop_host.core import apps
 from desktop_host.core.errors import PeerFault
 from desktop_host.servers.callbacks import Callbacks
 from desktop_host.servers.http import HTTP_FAILED, HTTP_STATUS
@@ -36,9 +37,13 @@ def make_client(wiring: Wiring, tap: Tap, mode: str, answers: Callbacks) -> Clie
         logging_callback=answers.logging,
         log_level=log_level,
         message_handler=answers.message,
-        extensions=[advertise(EXTENSION)],
+        extensions=[advertise(EXTENSION), *_pages(wiring)],
         cache=None,  # The catalog is the cache; a second one would hide what the person refreshes.
     )
+
+
+def _pages(wiring: Wiring) -> list[Any]:
+    return [advertise(apps.EXTENSION, {"mimeTypes": [apps.MIME]})] if wiring.apps else []
 
 
 async def introduce(client: Client, version: str) -> None:

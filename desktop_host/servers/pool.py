@@ -35,11 +35,11 @@ class Pool:
     def __init__(
         self, folder: Path, secrets: SecretStore, reviewer: Reviewer, sink: EventSink, clock: Clock,
         environ: Mapping[str, str], sign_in: Callable[[], SignInDefaults] = SignInDefaults,
-        values: Callable[[], ServerValues] = ServerValues,
+        values: Callable[[], ServerValues] = ServerValues, apps: bool = False,
     ) -> None:  # fmt: skip
         self._folder, self._secrets, self._reviewer = folder, secrets, reviewer
         self._sink, self.clock, self._environ, self._sign_in = sink, clock, environ, sign_in
-        self._values = values
+        self._values, self._apps = values, apps
         self.pids = PidFile(folder / "processes")
         self.eras = Eras(folder / "server-eras.json", clock)
         self._keepers: dict[tuple[str, str | None], Keeper] = {}
@@ -88,6 +88,7 @@ class Pool:
                 config.name, self._secrets, redact, lambda: changed(()), self._folder / "locks", self._sign_in
             ),
             changed=changed,
+            apps=self._apps,
         )
 
     def keeper(self, config: ServerConfig, session: str | None = None) -> Keeper:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.core.admin import SecretStore
+from desktop_host.core.apps import for_model
 from desktop_host.core.auth import SignInDefaults
 from desktop_host.core.errors import UserFault
 from desktop_host.core.exchange import Progress, ToolOutcome
@@ -67,12 +68,13 @@ class Servers(ByHand, Signing):
         environ: Mapping[str, str] | None = None,
         sign_in: Callable[[], SignInDefaults] = SignInDefaults,
         values: Callable[[], ServerValues] = ServerValues,
+        apps: bool = False,
     ) -> None:
         super().__init__()
         self._folder, self._secrets = folder, secrets
         self._book = Book(folder / "servers.json", extra, with_profile_servers)
         around = {**(os.environ if environ is None else environ), PROFILE: str(folder)}
-        self._pool = Pool(folder, secrets, reviewer, sink, clock, around, sign_in, values)
+        self._pool = Pool(folder, secrets, reviewer, sink, clock, around, sign_in, values, apps)
         self._desk = Desk(self._pool)
         self.skills = ServedSkills(self._book, self._pool, self._desk)
         """The skills that servers serve."""
@@ -238,7 +240,7 @@ class Servers(ByHand, Signing):
 
     def session_tools(self, session: str, aliases: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
         """The tools that a session's servers now offer, sorted by alias and name."""
-        found = [t for c in self._wanted(aliases) for t in self._desk.tools(c, session)]
+        found = [t for c in self._wanted(aliases) for t in self._desk.tools(c, session) if for_model(t)]
         return tuple(sorted(found, key=lambda t: (t.server, t.name)))
 
     def is_trusted(self, alias: str) -> bool:

@@ -39,6 +39,8 @@ class Wiring:
     sign_in: SignIn
     changed: Callable[[tuple[str, ...]], None]
     """Told which lists are others now, as in `ServerChanged.lists`."""
+    apps: bool = False
+    """Whether pages of servers can be shown, so that servers are told so."""
 
 
 class Deadline:

@@ -20,6 +20,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from desktop_host.ui.single_instance import SingleInstance
+from desktop_host.ui.web_scheme import share_contexts
 from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.window_state import WindowState
 
@@ -76,6 +77,7 @@ def run_window(
         return 2
     app = QApplication.instance()
     if not isinstance(app, QApplication):
+        share_contexts()
         app = QApplication([sys.argv[0]])
     app.setApplicationName("desktop-host")
     app.setDesktopFileName("desktop-host")

@@ -16,6 +16,7 @@ from desktop_host.core.server_ports import SavedResource
 from desktop_host.engine.host import Host
 from desktop_host.i18n import error_text, tr
 from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.widgets.app_place import AppDesk
 
 if TYPE_CHECKING:
     from desktop_host.ui.widgets.chat import ChatPage
@@ -28,6 +29,8 @@ class LinkDesk(QObject):
         super().__init__(page)
         self._bridge, self._page = bridge, page
         page.view.link_wanted.connect(self._take)
+        self.apps = AppDesk(bridge, page)
+        page.view.card_made.connect(self.apps.attach)
 
     def _take(self, server: str, uri: str, keep: bool) -> None:
         def read(saved: SavedResource) -> None:

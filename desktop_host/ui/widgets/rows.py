@@ -50,6 +50,7 @@ def wire(row: Row, view: TranscriptView) -> None:
             row.acted.connect(view.message_acted)
         case ToolCard():
             row.link_wanted.connect(view.link_wanted)
+            view.card_made.emit(row)
             row.subtasks.acted.connect(view.acted)
 
 

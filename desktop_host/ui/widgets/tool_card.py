@@ -47,6 +47,7 @@ class ToolCard(QFrame):
 
     link_wanted = Signal(str, str, bool)
     """`(server, uri, keep)`: open a resource that the result links to, or keep a copy."""
+    settled = Signal(object)  # The `ToolEntry` of a call that has just ended.
 
     def __init__(self, entry: ToolEntry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -123,6 +124,8 @@ class ToolCard(QFrame):
             self._fill()
         if self._shown is None:
             self._shown = entry
+        elif settled_now:
+            self.settled.emit(entry)
 
     def restyle(self) -> None:
         """Colours anew after a change of theme."""

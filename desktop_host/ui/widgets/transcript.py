@@ -44,6 +44,7 @@ class TranscriptView(QScrollArea):
     """`(verb, key)`: what the person wants to do with a message."""
     link_wanted = Signal(str, str, bool)
     """`(server, uri, keep)`: a resource that a result links to is to be opened, or a copy kept."""
+    card_made = Signal(object)
     asked = Signal(object)
     """The `AskCard` of a question that has just been raised."""
 
