@@ -89,6 +89,7 @@ async def open_storage(
             from desktop_host.storage.blob_rows import BlobRows
             from desktop_host.storage.gram_search import GramSearch
             from desktop_host.storage.postgres import PostgresDatabase
+            from desktop_host.storage.shared_history import SharedHistory
             from desktop_host.storage.upload import Upload
 
             server = PostgresDatabase(shared)
@@ -98,6 +99,8 @@ async def open_storage(
             upload = Upload(own.path, own, server, files, blobs, search).run
         leases = Leases()
         history = JournalHistory(database, blobs, search, leases, now)
+        if shared is not None:
+            history = SharedHistory(database, blobs, search, leases, now, own)
         await history.sweep()
         beating = asyncio.create_task(_beat(database, leases), name="lease heartbeat")
         try:

@@ -203,7 +203,12 @@ def _schema_4(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent IS NOT NULL")
 
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_schema_1, _schema_2, _schema_3, _schema_4)
+def _schema_5(db: sqlite3.Connection) -> None:
+    """What a person allowed in chats whose record is in a shared database."""
+    db.execute("CREATE TABLE own_options (session TEXT PRIMARY KEY, rules TEXT NOT NULL, roots TEXT NOT NULL)")
+
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_schema_1, _schema_2, _schema_3, _schema_4, _schema_5)
 """Step n takes a database from schema n to n + 1; an empty file has schema 0."""
 
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from desktop_host.core.codec import decode, encode
 from desktop_host.core.errors import HostError
 from desktop_host.core.values import FrozenDict
 from desktop_host.storage.blobs import BlobFiles
-from desktop_host.storage.journal import found_as
+from desktop_host.storage.journal import dump, found_as
 from desktop_host.storage.lease import Leases
 from desktop_host.storage.ledger import ADD_PARTS
+from desktop_host.storage.shared_history import OwnOptions, without_trust
 from desktop_host.storage.sql import Blobs, Database, Search, Sql
 
 _log = logging.getLogger(__name__)
 
-_SESSION = "session, title, created, updated, options, pinned, messages, last_seq, last_turn, parent"
+_SESSION = "session, options, title, created, updated, pinned, messages, last_seq, last_turn, parent"
 _BY_SESSION = {
     "drafts": ("turn", "text", "thinking"),
     "states": ("key", "value"),
@@ -63,6 +66,7 @@ class Upload:
                 told["busy"] += 1
                 continue
             try:
+                await self._keep_own(owner, session)
                 new = await self._shared.write(
                     lambda db, owner=owner, session=session: self._session(db, owner, session)  # type: ignore[misc]
                 )
@@ -76,6 +80,16 @@ class Upload:
         await self._shared.write(lambda db: self._sums(db, source))
         return FrozenDict(told)
 
+    async def _keep_own(self, owner: int, session: str) -> None:
+        """What was allowed in the chat stays allowed here, and only here."""
+        query = "SELECT options FROM sessions WHERE id = ?"
+        row = await self._own.read(lambda db: db.execute(query, (owner,)).fetchone())
+        known = await self._own.read(
+            lambda db: db.execute("SELECT 1 FROM own_options WHERE session = ?", (session,)).fetchone()
+        )
+        if row is not None and known is None:
+            await OwnOptions(self._own).put(session, decode(json.loads(row[0])))
+
     def _old(self) -> closing[sqlite3.Connection]:
         """A reader of the file on the thread that writes to the server: rows go through one by one."""
         return closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True))
@@ -86,6 +100,7 @@ class Upload:
             row = old.execute(f"SELECT {_SESSION} FROM sessions WHERE id = ?", (owner,)).fetchone()
             if row is None:
                 return False  # deleted meanwhile
+            row = (row[0], dump(encode(without_trust(decode(json.loads(row[1]))))), *row[2:])
             made = db.execute(
                 f"INSERT INTO sessions ({_SESSION}) VALUES ({_marks(_SESSION)}) ON CONFLICT (session) DO NOTHING"
                 " RETURNING id", row,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -13,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from desktop_host.core.budgets import Purse
+from desktop_host.core.codec import encode
 from desktop_host.core.errors import HostError, KnownFault, UserFault
 from desktop_host.core.events import Stamped, UserSaid
+from desktop_host.core.permissions import Effect, Rule
 from desktop_host.core.sessions import SessionOptions
 from desktop_host.i18n import LANGUAGES, Translator
 from desktop_host.storage import blob_rows, open_storage
@@ -139,16 +142,27 @@ async def test_bytes_are_kept_in_the_database_up_to_a_limit(
 
 
 async def test_what_a_person_allowed_stays_on_their_computer(postgres: PostgresServer, tmp_path: Path) -> None:
-    """Hazard K118: on another computer the same name may be another server."""
-    from desktop_host.core.permissions import Effect, Rule
-
+    """Hazard K118: on another computer the same name may be another server, and a writer may be somebody else."""
     params = postgres.params()
+    deny, allow = Rule(Effect.DENY, "files.delete"), Rule(Effect.ALLOW, "files.*", origin="person")
     async with (
         open_storage(tmp_path / "here", shared=params) as here,
         open_storage(tmp_path / "there", shared=params) as there,
     ):
         await here.ledger.grant(Rule(Effect.ALLOW, "files.*"))
         assert len(await here.ledger.grants()) == 1 and await there.ledger.grants() == ()
+        options = SessionOptions(model="m", rules=(deny, allow), roots=("/home/ada",))
+        await here.history.create("s", "", options)
+        assert await here.history.options("s") == options
+        assert await there.history.options("s") == SessionOptions(model="m", rules=(deny,))
+        await there.history.set_options("s", SessionOptions(model="n", rules=(deny,)))
+        assert await here.history.options("s") == SessionOptions(model="n", rules=(deny, allow), roots=("/home/ada",))
+        forged = json.dumps(encode(SessionOptions(rules=(Rule(Effect.ALLOW, "*"),), roots=("/",))))
+        postgres.admin(f"UPDATE desktop_host.sessions SET options = $x${forged}$x$", params["dbname"])
+        assert await there.history.options("s") == SessionOptions()
+        await here.history.delete("s")
+        await here.history.create("s", "", SessionOptions())
+        assert await here.history.options("s") == SessionOptions()
 
 
 async def test_a_holder_elsewhere_is_judged_by_its_heartbeat_on_the_server_s_clock(

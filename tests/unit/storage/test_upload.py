@@ -26,12 +26,13 @@ from desktop_host.storage import Storage, blob_rows, open_storage
 from tests.fakes.postgres_server import PostgresServer
 
 DAY = Purse("day", "2026-11-30")
+RULES = (Rule(Effect.ALLOW, "files.*", origin="person"),)
 USED = UsageRecorded("m", "sampling", 10, 5, 1, 2, 3, 0.25, server="files", skills=("travel@1",))
 
 
 async def fill(storage: Storage, name: str) -> None:
     history = storage.history
-    await history.create(name, f"Title {name}", SessionOptions(model="m", budget_usd=1.5))
+    await history.create(name, f"Title {name}", SessionOptions(model="m", budget_usd=1.5, roots=("/r",), rules=RULES))
     await history.append([
         Stamped(1, 1.7e9, name, 1, UserSaid(f"Where is the lighthouse {name}? 灯塔\0在哪里")),
         Stamped(2, 1.7e9 + 1, name, 1, TurnStarted()),
@@ -72,6 +73,8 @@ async def test_everything_is_copied_once_and_the_file_stays_as_it_is(postgres: P
         assert await storage.upload("me") == {"copied": 2, "present": 0, "busy": 0, "failed": 0}
         assert await storage.upload("me") == {"copied": 0, "present": 2, "busy": 0, "failed": 0}
         assert [await all_of(storage, name) for name in ("a", "b")] == before
+        stored = postgres.admin("SELECT string_agg(options, '') FROM desktop_host.sessions", shared["dbname"])
+        assert "files" not in str(stored) and "/r" not in str(stored)
         (standing,) = await storage.purses.standing((DAY,))
         assert (standing.spent_usd, standing.calls) == (0.75, 3)
         assert {r.session for r in await storage.history.search("灯塔")} == {"a", "b"}
