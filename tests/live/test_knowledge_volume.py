@@ -40,7 +40,7 @@ def test_five_hundred_documents_are_indexed_and_asked_at_once() -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif("DESKTOP_HOST_FULL" not in os.environ, reason="make full: 10,000 documents, 110 MB to fetch")
 def test_ten_thousand_documents_answer_written_questions(capsys: pytest.CaptureFixture[str]) -> None:
-    """Twenty times as much costs twenty times as much work, but not twenty times the time of a query or the memory."""
+    """Twenty times the documents: the work per megabyte stays, a query costs less than twenty times, memory stays."""
     docs = Path(os.environ.get("DESKTOP_HOST_TEST_DOCS") or Path(__file__).resolve().parents[2] / ".tools" / "docs")
     if shutil.which("apt-get") is None and not docs.is_dir():
         pytest.skip("Debian's documentation packages are fetched with apt-get, which is not here")
@@ -51,9 +51,9 @@ def test_ten_thousand_documents_answer_written_questions(capsys: pytest.CaptureF
         many = measured("--documents", "10000", "--docs", str(docs))
     assert many["indexed"] > 9_900
     assert many["build_cpu_s"] / many["megabytes"] < 3 * few["build_cpu_s"] / few["megabytes"]
-    assert many["query_p50_ms"] < 20 * few["query_p50_ms"]
-    assert many["query_p95_ms"] < 20 * few["query_p95_ms"]
+    assert many["query_cpu_p50_ms"] < 20 * few["query_cpu_p50_ms"]
+    assert many["query_cpu_p95_ms"] < 20 * few["query_cpu_p95_ms"]
     assert many["memory_mb"] < 3 * few["memory_mb"]
-    assert many["one_change_s"] < 5
+    assert many["one_change_cpu_s"] < 5
     assert many["right_first"] >= 0.6 * len(QUESTIONS), many["missed"]
     assert many["right_in_five"] >= 0.9 * len(QUESTIONS), many["missed"]
