@@ -45,7 +45,7 @@ class Shell:
 
     def until(self, holds: Callable[[], Any]) -> None:
         """Wait for a condition."""
-        self.qtbot.waitUntil(lambda: bool(holds()), timeout=5000)
+        self.qtbot.waitUntil(lambda: bool(holds()), timeout=30_000)
 
     def find(self, kind: type[T], name: str, within: QWidget | None = None) -> T:
         """The visible widget of this accessible name or text."""
@@ -79,7 +79,7 @@ class Shell:
 
     def close(self) -> None:
         """Close the host, then the window."""
-        with self.qtbot.waitSignal(self.bridge.closed, timeout=5000):
+        with self.qtbot.waitSignal(self.bridge.closed, timeout=30_000):
             self.bridge.close()
         self.window.hide()
         self.window.deleteLater()

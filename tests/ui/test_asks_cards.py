@@ -368,10 +368,10 @@ def desk(qtbot: QtBot) -> Iterator[tuple[AskDesk, FakeHost, Bridge]]:
     qtbot.addWidget(over)
     over.show()
     made = AskDesk(bridge, lambda session: session == "seen", over)
-    with qtbot.waitSignal(bridge.ready, timeout=5000):
+    with qtbot.waitSignal(bridge.ready, timeout=30_000):
         bridge.start()
     yield made, host, bridge
-    with qtbot.waitSignal(bridge.closed, timeout=5000):
+    with qtbot.waitSignal(bridge.closed, timeout=30_000):
         bridge.close()
 
 
@@ -389,16 +389,16 @@ def test_what_is_asked_out_of_sight_gets_a_window_and_what_is_in_sight_does_not(
     for n, session in enumerate(("seen", "other", "")):
         raise_ask(bridge, host, session, OpenUrl(f"u{n}", session or None, None, "bank", "Sign in", "https://a.b"))
     raise_ask(bridge, host, "other", approval(ask_id="t", session="other"))
-    qtbot.waitUntil(lambda: len(host.open_asks) == 4 and len(made.windows) == 2, timeout=5000)
+    qtbot.waitUntil(lambda: len(host.open_asks) == 4 and len(made.windows) == 2, timeout=30_000)
     assert set(made.windows) == {"u1", "u2"}
     window = made.windows["u2"]
     assert not window.isModal()
     assert isinstance(window.card, UrlCard)
     qtbot.mouseClick(window.card.decline, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "u2" not in made.windows, timeout=5000)
+    qtbot.waitUntil(lambda: "u2" not in made.windows, timeout=30_000)
     assert ("u2", Refuse()) in host.answers
     qtbot.keyClick(made.windows["u1"], Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: ("u1", Dismiss()) in host.answers, timeout=5000)
+    qtbot.waitUntil(lambda: ("u1", Dismiss()) in host.answers, timeout=30_000)
 
 
 def test_a_window_closes_when_its_question_was_settled_elsewhere(
@@ -406,7 +406,7 @@ def test_a_window_closes_when_its_question_was_settled_elsewhere(
 ) -> None:
     made, host, bridge = desk
     raise_ask(bridge, host, "other", OpenUrl("u", "other", None, "bank", "Sign in", "https://a.b"))
-    qtbot.waitUntil(lambda: "u" in made.windows, timeout=5000)
+    qtbot.waitUntil(lambda: "u" in made.windows, timeout=30_000)
     bridge.call(lambda h: h.answer("u", Allow())).result(5)
-    qtbot.waitUntil(lambda: not made.windows, timeout=5000)
+    qtbot.waitUntil(lambda: not made.windows, timeout=30_000)
     assert host.answers == [("u", Allow())]

@@ -26,11 +26,11 @@ def host() -> FakeHost:
 @pytest.fixture
 def bridge(qtbot: QtBot, host: FakeHost) -> Iterator[Bridge]:
     made = Bridge(opener(host), HostSpec())
-    with qtbot.waitSignal(made.ready, timeout=5000):
+    with qtbot.waitSignal(made.ready, timeout=30_000):
         made.start()
     yield made
     if made.running:
-        with qtbot.waitSignal(made.closed, timeout=5000):
+        with qtbot.waitSignal(made.closed, timeout=30_000):
             made.close()
 
 
@@ -51,7 +51,7 @@ def test_events_reach_the_windows_thread_in_order_and_in_batches(qtbot: QtBot, b
             host.publish("s", ev.TokenDelta(str(n)))
 
     bridge.call(flood)
-    qtbot.waitUntil(lambda: len(got) == 500, timeout=5000)
+    qtbot.waitUntil(lambda: len(got) == 500, timeout=30_000)
     assert [s.seq for s in got] == sorted(s.seq for s in got)
     assert len(batches) < 20
     assert threads == {threading.get_ident()}
@@ -62,20 +62,20 @@ def test_a_result_is_delivered_in_the_windows_thread(qtbot: QtBot, bridge: Bridg
     bridge.then(
         lambda h: h.new_session(), lambda s: got.append((s, threading.current_thread() is threading.main_thread()))
     )
-    qtbot.waitUntil(lambda: bool(got), timeout=5000)
+    qtbot.waitUntil(lambda: bool(got), timeout=30_000)
     assert got == [("s1", True)]
 
 
 def test_a_failure_goes_to_its_hearer_and_else_to_the_signal(qtbot: QtBot, bridge: Bridge) -> None:
     heard: list[HostError] = []
     bridge.then(lambda h: h.transcript("nowhere"), lambda _t: None, heard.append)
-    qtbot.waitUntil(lambda: bool(heard), timeout=5000)
+    qtbot.waitUntil(lambda: bool(heard), timeout=30_000)
     assert heard[0].code == "not_found"
 
     async def broken(_h: Host) -> None:
         raise ZeroDivisionError("oops")
 
-    with qtbot.waitSignal(bridge.failed_call, timeout=5000) as caught:
+    with qtbot.waitSignal(bridge.failed_call, timeout=30_000) as caught:
         bridge.then(broken, lambda _x: None)
     assert caught.args[0].code == "bug"
     assert "ZeroDivisionError" in caught.args[0].message
@@ -101,9 +101,9 @@ def test_nothing_is_delivered_to_an_owner_that_is_gone(qtbot: QtBot, bridge: Bri
 
     done: list[str] = []
     bridge.then(free, done.append)
-    qtbot.waitUntil(lambda: bool(done), timeout=5000)
+    qtbot.waitUntil(lambda: bool(done), timeout=30_000)
     bridge.then(lambda h: h.new_session(), done.append)
-    qtbot.waitUntil(lambda: len(done) == 2, timeout=5000)
+    qtbot.waitUntil(lambda: len(done) == 2, timeout=30_000)
     assert got == []
 
 
@@ -115,18 +115,18 @@ def test_a_host_that_cannot_open_says_why_and_fails_the_calls_that_waited(qtbot:
 
     bridge = Bridge(broken, HostSpec())
     heard: list[HostError] = []
-    with qtbot.waitSignal(bridge.failed, timeout=5000) as caught:
+    with qtbot.waitSignal(bridge.failed, timeout=30_000) as caught:
         bridge.start()
         bridge.then(lambda h: h.new_session(), lambda _s: None, heard.append)
     assert caught.args[0].code == "database_error"
-    qtbot.waitUntil(lambda: bool(heard) or not bridge.running, timeout=5000)
-    with qtbot.waitSignal(bridge.closed, timeout=5000):
+    qtbot.waitUntil(lambda: bool(heard) or not bridge.running, timeout=30_000)
+    with qtbot.waitSignal(bridge.closed, timeout=30_000):
         bridge.close()
 
 
 def test_closing_ends_the_host_in_order_and_joins_the_thread(qtbot: QtBot, bridge: Bridge, host: FakeHost) -> None:
     bridge.then(lambda h: h.submit("s1", UserInput("hello")), lambda _t: None)
-    with qtbot.waitSignal(bridge.closed, timeout=5000):
+    with qtbot.waitSignal(bridge.closed, timeout=30_000):
         bridge.close()
     assert host.closed
     assert not bridge.running
@@ -146,7 +146,7 @@ def test_closing_while_the_host_opens_gives_up_opening(qtbot: QtBot) -> None:
     bridge = Bridge(slow, HostSpec())
     bridge.start()
     assert entered.wait(5)
-    with qtbot.waitSignal(bridge.closed, timeout=5000):
+    with qtbot.waitSignal(bridge.closed, timeout=30_000):
         bridge.close()
 
 
@@ -160,10 +160,10 @@ def test_a_reader_that_lagged_rejoins_and_says_so(qtbot: QtBot, bridge: Bridge, 
     async def tell(_h: Host) -> None:
         host.publish("s", ev.TokenDelta("after"))
 
-    with qtbot.waitSignal(bridge.lagged, timeout=5000):
+    with qtbot.waitSignal(bridge.lagged, timeout=30_000):
         bridge.call(lose)
     bridge.call(tell)
-    qtbot.waitUntil(lambda: bool(got), timeout=5000)
+    qtbot.waitUntil(lambda: bool(got), timeout=30_000)
 
 
 def test_a_window_that_stands_still_holds_a_bounded_number_of_events(

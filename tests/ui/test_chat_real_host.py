@@ -217,7 +217,7 @@ def test_a_failure_of_the_model_is_told_with_its_remedy(stage: Callable[..., Sta
     what, remedy = notice.words
     assert what
     assert remedy
-    with s.qtbot.waitSignal(s.page.needs_model, timeout=2000):
+    with s.qtbot.waitSignal(s.page.needs_model, timeout=30_000):
         s.click(notice.action)
 
 

@@ -128,6 +128,6 @@ def test_a_long_open_block_is_drawn_in_the_end_even_if_drawing_is_slowed_down(qt
     qtbot.addWidget(view)
     text = "word " * 1000
     view.show_text(text, finished=False)
-    qtbot.waitUntil(lambda: bool(view.segments) and "word" in view.segments[0].toPlainText(), timeout=2000)
+    qtbot.waitUntil(lambda: bool(view.segments) and "word" in view.segments[0].toPlainText(), timeout=30_000)
     view.show_text(text + "end", finished=True)
     assert view.segments[0].toPlainText().endswith("end")

@@ -98,15 +98,15 @@ def page(qtbot: QtBot) -> Iterator[tuple[OfferHost, ChatPage]]:
     page.resize(900, 700)
     page.show()
     page.activateWindow()
-    qtbot.waitUntil(page.isActiveWindow, timeout=5000)
-    with qtbot.waitSignal(bridge.ready, timeout=5000):
+    qtbot.waitUntil(page.isActiveWindow, timeout=30_000)
+    with qtbot.waitSignal(bridge.ready, timeout=30_000):
         bridge.start()
     page.open_session(None)
-    qtbot.waitUntil(lambda: page.chat.choices.models_known and bool(page.chat.choices.servers), timeout=5000)
+    qtbot.waitUntil(lambda: page.chat.choices.models_known and bool(page.chat.choices.servers), timeout=30_000)
     page.chat.choices.pick_model("script:demo")
     page.focus_composer()
     yield host, page
-    with qtbot.waitSignal(bridge.closed, timeout=5000):
+    with qtbot.waitSignal(bridge.closed, timeout=30_000):
         bridge.close()
 
 
@@ -116,7 +116,7 @@ def names(page: ChatPage) -> list[str]:
 
 def type_in(qtbot: QtBot, page: ChatPage, text: str, until: Callable[[], bool]) -> None:
     qtbot.keyClicks(page.composer.edit, text)
-    qtbot.waitUntil(until, timeout=5000)
+    qtbot.waitUntil(until, timeout=30_000)
 
 
 def press(qtbot: QtBot, which: QAbstractButton) -> None:
@@ -150,7 +150,7 @@ def test_escape_closes_the_list_and_a_slash_that_fits_nothing_is_just_text(
     qtbot.keyClicks(p.composer.edit, "/usr/local")
     assert not p.offers.list.isVisible()
     qtbot.keyClick(p.composer.edit, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: [s.text for _, s in host.said] == ["/usr/local"], timeout=5000)
+    qtbot.waitUntil(lambda: [s.text for _, s in host.said] == ["/usr/local"], timeout=30_000)
 
 
 def test_a_prompt_asks_for_its_arguments_completes_them_and_is_sent(
@@ -167,15 +167,15 @@ def test_a_prompt_asks_for_its_arguments_completes_them_and_is_sent(
     press(qtbot, form.send)
     assert form.problem == "City is needed."
     qtbot.keyClicks(city, "Lo")
-    qtbot.waitUntil(lambda: ("plan", "city", "Lo", {}) in host.servers.asked, timeout=5000)
-    qtbot.waitUntil(lambda: city.proposals.model().rowCount() == 1, timeout=5000)
+    qtbot.waitUntil(lambda: ("plan", "city", "Lo", {}) in host.servers.asked, timeout=30_000)
+    qtbot.waitUntil(lambda: city.proposals.model().rowCount() == 1, timeout=30_000)
     city.setText("London")
     city.proposals.popup().hide()
     form.fields["days"].setText("3")
     press(qtbot, form.send)
-    qtbot.waitUntil(lambda: [s.text for _, s in host.said] == ["Plan London"], timeout=5000)
+    qtbot.waitUntil(lambda: [s.text for _, s in host.said] == ["Plan London"], timeout=30_000)
     assert host.servers.given == [("plan", {"city": "London", "days": "3"})]
-    qtbot.waitUntil(lambda: p.offers.form is None and p.chat.session is not None, timeout=5000)
+    qtbot.waitUntil(lambda: p.offers.form is None and p.chat.session is not None, timeout=30_000)
 
 
 def test_a_prompt_can_be_put_into_the_message_to_be_changed_first(
@@ -188,7 +188,7 @@ def test_a_prompt_can_be_put_into_the_message_to_be_changed_first(
     assert form is not None
     form.fields["city"].setText("Lyon")
     press(qtbot, form.use)
-    qtbot.waitUntil(lambda: p.composer.text == "Plan Lyon", timeout=5000)
+    qtbot.waitUntil(lambda: p.composer.text == "Plan Lyon", timeout=30_000)
     assert p.offers.form is None
     assert host.said == []
 
@@ -203,7 +203,7 @@ def test_a_prompt_that_breaks_says_so_in_its_form_and_can_be_tried_again(
     assert form is not None
     assert form.send.hasFocus()
     press(qtbot, form.send)
-    qtbot.waitUntil(lambda: bool(form.problem), timeout=5000)
+    qtbot.waitUntil(lambda: bool(form.problem), timeout=30_000)
     assert form.send.isEnabled()
     qtbot.keyClick(form, Qt.Key.Key_Escape)
     assert p.offers.form is None
@@ -218,7 +218,7 @@ def test_an_at_sign_attaches_a_resource_by_its_address(qtbot: QtBot, page: tuple
     qtbot.keyClicks(p.composer.edit, "say?")
     assert [f.name for f in p.composer.files] == ["City guide"]
     qtbot.keyClick(p.composer.edit, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: bool(host.said), timeout=5000)
+    qtbot.waitUntil(lambda: bool(host.said), timeout=30_000)
     said = host.said[0][1]
     assert (said.text, said.files, said.resources) == ("What does say?", (), (("travel", "travel://guide"),))
 
@@ -230,10 +230,10 @@ def test_a_template_is_filled_before_it_is_attached(qtbot: QtBot, page: tuple[Of
     form = p.offers.form
     assert form is not None
     assert not form.use.isVisible()
-    qtbot.waitUntil(lambda: ("travel://city/{city}", "city", "", {}) in host.servers.asked, timeout=5000)
+    qtbot.waitUntil(lambda: ("travel://city/{city}", "city", "", {}) in host.servers.asked, timeout=30_000)
     form.fields["city"].setText("São Paulo")
     press(qtbot, form.send)
-    qtbot.waitUntil(lambda: bool(p.composer.files), timeout=5000)
+    qtbot.waitUntil(lambda: bool(p.composer.files), timeout=30_000)
     file = p.composer.files[0]
     assert isinstance(file, ResourceFile)
     assert file.uri == "travel://city/S%C3%A3o%20Paulo"
@@ -247,14 +247,14 @@ def test_the_button_offers_both_to_the_mouse(qtbot: QtBot, page: tuple[OfferHost
     assert [slash.text(), at.text()] == ["Prompts and skills  (/)", "Resources  (@)"]
     p.offers.menu.close()
     p.activateWindow()
-    qtbot.waitUntil(p.isActiveWindow, timeout=5000)
+    qtbot.waitUntil(p.isActiveWindow, timeout=30_000)
     at.trigger()
-    qtbot.waitUntil(lambda: names(p) == ["guide", "city"], timeout=5000)
+    qtbot.waitUntil(lambda: names(p) == ["guide", "city"], timeout=30_000)
     assert p.composer.text == "text @"
     qtbot.keyClick(p.composer.edit, Qt.Key.Key_Escape)
     p.composer.put("")
     slash.trigger()
-    qtbot.waitUntil(lambda: len(names(p)) == 3, timeout=5000)
+    qtbot.waitUntil(lambda: len(names(p)) == 3, timeout=30_000)
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,10 @@ def test_servers_and_tools_show_their_pictures_and_follow_the_theme(shell: Shell
         image = label.pixmap().toImage()
         return image.pixelColor(image.width() // 2, image.height() // 2)
 
-    qtbot.waitUntil(lambda: middle(files) == QColor("#ff0000"), timeout=5000)
+    qtbot.waitUntil(lambda: middle(files) == QColor("#ff0000"), timeout=30_000)
     theme.apply("dark")
-    qtbot.waitUntil(lambda: middle(files) == QColor("#0000ff"), timeout=5000)
+    qtbot.waitUntil(lambda: middle(files) == QColor("#0000ff"), timeout=30_000)
     theme.apply("light")
-    qtbot.waitUntil(lambda: middle(files) == QColor("#ff0000"), timeout=5000)
+    qtbot.waitUntil(lambda: middle(files) == QColor("#ff0000"), timeout=30_000)
     assert broken.property("themeIcon") is not None, "our own icon stands where theirs cannot be drawn"
     assert plain.isHidden()

@@ -76,7 +76,7 @@ class Process:
         raise AssertionError(f"no {word!r} in {seen!r}")
 
     def end(self) -> tuple[int, str]:
-        out, _ = self.child.communicate(timeout=30)
+        out, _ = self.child.communicate(timeout=120)
         return self.child.returncode, out
 
 
@@ -135,7 +135,7 @@ def test_another_profile_is_another_window(qtbot: QtBot, tmp_path: Path) -> None
 
 def test_the_arguments_arrive_whole(running: Process, tmp_path: Path, qtbot: QtBot) -> None:
     running.child.send_signal(signal.SIGTERM)
-    running.child.wait(30)
+    running.child.wait(120)
     seat = SingleInstance(tmp_path, "p")
     assert seat.claim([])
     seat.listen()
@@ -144,13 +144,13 @@ def test_the_arguments_arrive_whole(running: Process, tmp_path: Path, qtbot: QtB
     message = json.dumps({"arguments": ["--session", "日本 語\n"]}).encode() + b"\n"
     socket = QLocalSocket()
     socket.connectToServer(seat.name)
-    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.ConnectedState)
+    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.ConnectedState, timeout=30_000)
     socket.write(message[:10])
     socket.flush()
     QCoreApplication.processEvents()
     socket.write(message[10:])
     socket.flush()
-    qtbot.waitUntil(lambda: got == [["--session", "日本 語\n"]])
+    qtbot.waitUntil(lambda: got == [["--session", "日本 語\n"]], timeout=30_000)
     seat.release()
 
 
@@ -162,10 +162,10 @@ def test_nonsense_on_the_socket_is_refused_and_the_seat_stays(qtbot: QtBot, tmp_
     seat.raised.connect(got.append)
     socket = QLocalSocket()
     socket.connectToServer(seat.name)
-    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.ConnectedState)
+    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.ConnectedState, timeout=30_000)
     socket.write(b"{]\n")
     socket.flush()
-    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState)
+    qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=30_000)
     assert got == []
     seat.release()
 

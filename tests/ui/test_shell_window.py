@@ -509,10 +509,10 @@ def test_a_host_that_cannot_open_is_told_and_can_be_tried_again(qtbot: QtBot, tm
     assert not window.sidebar.nav["servers"].isEnabled()
     retry = next(b for b in window.findChildren(QPushButton) if b.text() == "Try again")
     qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: workspace.settings.loaded, timeout=5000)
+    qtbot.waitUntil(lambda: workspace.settings.loaded, timeout=30_000)
     assert workspace.page == "chats"
     assert window.sidebar.nav["servers"].isEnabled()
-    with qtbot.waitSignal(bridge.closed, timeout=5000):
+    with qtbot.waitSignal(bridge.closed, timeout=30_000):
         bridge.close()
     window.hide()
     window.deleteLater()

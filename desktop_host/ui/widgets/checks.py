@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel
 
-from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.widgets.pieces import row
 
 
@@ -19,6 +18,7 @@ class CheckWords(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(True)
         self.setMinimumWidth(1)
+        self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
@@ -29,7 +29,7 @@ def check_line(box: QCheckBox, text: str) -> QHBoxLayout:
     """A box with its words, which are its name for a screen reader, too."""
     if not box.accessibleName():
         box.setAccessibleName(text)
-    line = row(space=theme.px(Space.XS))
+    line = row(space=0)
     line.addWidget(box, 0, Qt.AlignmentFlag.AlignTop)
     line.addWidget(CheckWords(text, box), 1)
     return line

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from desktop_host.core.messages import Image
 from desktop_host.core.transcript import UserEntry
 from desktop_host.i18n import tr, trn
-from desktop_host.ui.theme import Space, theme
+from desktop_host.ui.theme import Space, set_icon, theme
 from desktop_host.ui.widgets.annotated import annotated
 from desktop_host.ui.widgets.message_foot import FLUSH
 from desktop_host.ui.widgets.pieces import button, column, label
 
 SOURCE = "prompt:"
+LEAST = 180
+"""Pixels at 100 %: content is not squeezed below a short text."""
 
 
 class PromptParts(QWidget):
@@ -21,10 +24,12 @@ class PromptParts(QWidget):
     def __init__(self, entry: UserEntry) -> None:
         super().__init__()
         inner = column(self, space=theme.px(Space.XS))
+        if entry.blocks:
+            self.setMinimumWidth(theme.px(LEAST))
         for block in entry.blocks:
             if not isinstance(block, Image):  # Pictures have their place in the bubble already.
                 inner.addWidget(annotated(block))
-        self.before = button("", self._unfold, role="quiet")
+        self.before = button("", self._unfold, role="quiet", icon="chevron-right")
         self.before.setStyleSheet(FLUSH)
         self._prelude = QWidget()
         self._prelude.hide()
@@ -33,7 +38,7 @@ class PromptParts(QWidget):
         if not entry.prelude:
             self.before.hide()
         self.before.setText(trn("composer.prompt_before", len(entry.prelude)))
-        inner.addWidget(self.before)
+        inner.addWidget(self.before, 0, Qt.AlignmentFlag.AlignLeft)
         inner.addWidget(self._prelude)
         server, _, name = entry.source.removeprefix(SOURCE).partition(".")
         inner.addWidget(label(tr("composer.from_prompt", server=server, name=name), "caption"))
@@ -47,3 +52,4 @@ class PromptParts(QWidget):
                 for block in message.blocks:
                     inner.addWidget(annotated(block))
         self._prelude.setVisible(self._prelude.isHidden())
+        set_icon(self.before, "chevron-right" if self._prelude.isHidden() else "chevron-down")
