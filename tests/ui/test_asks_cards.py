@@ -410,3 +410,50 @@ def test_a_window_closes_when_its_question_was_settled_elsewhere(
     bridge.call(lambda h: h.answer("u", Allow())).result(5)
     qtbot.waitUntil(lambda: not made.windows, timeout=30_000)
     assert host.answers == [("u", Allow())]
+
+
+def test_a_window_is_answered_by_the_keys_of_its_card_and_shows_them_where_the_screen_allows(
+    qtbot: QtBot, desk: tuple[AskDesk, FakeHost, Bridge]
+) -> None:
+    made, host, bridge = desk
+    request = SamplingRequest((user("q"),), 100)
+    raise_ask(bridge, host, "other", ReviewSampling("m", "other", "c", "helper", request, "m", SamplingCost()))
+    qtbot.waitUntil(lambda: "m" in made.windows, timeout=5000)
+    window = made.windows["m"]
+    card = window.card
+    assert isinstance(card, SamplingCard)
+    qtbot.waitUntil(card.hasFocus, timeout=5000)
+    room = window.screen().availableGeometry()
+    assert window.width() <= room.width() and window.height() <= room.height()
+    assert window.rect().contains(card.send.mapTo(window, card.send.rect().bottomRight()))
+    qtbot.keyClick(card, Qt.Key.Key_1)
+    qtbot.waitUntil(lambda: ("m", Allow()) in host.answers, timeout=5000)
+
+
+def test_a_sampling_window_is_worked_by_the_keyboard_alone(
+    qtbot: QtBot, desk: tuple[AskDesk, FakeHost, Bridge]
+) -> None:
+    """Tab reaches the model, the text and the limit; Escape in the text leaves it, Escape outside dismisses."""
+    made, host, bridge = desk
+    request = SamplingRequest((user("q"),), 100)
+    ask = ReviewSampling("m", "other", "c", "helper", request, "openai/luna", SamplingCost(), (), CHOICE)
+    raise_ask(bridge, host, "other", ask)
+    qtbot.waitUntil(lambda: "m" in made.windows, timeout=5000)
+    window = made.windows["m"]
+    card = window.card
+    assert isinstance(card, SamplingCard)
+    qtbot.waitUntil(card.hasFocus, timeout=5000)
+    reached = set()
+    for _ in range(20):
+        focus = window.focusWidget()
+        assert focus is not None
+        reached.add(focus)
+        qtbot.keyClick(focus, Qt.Key.Key_Tab)
+    assert {card.model.box, card.edit, card.always, card.send, card.refuse} <= reached
+    assert card.edit is not None
+    card.edit.setFocus()
+    qtbot.keyClicks(card.edit, "2 more")
+    qtbot.keyClick(card.edit, Qt.Key.Key_Escape)
+    assert host.answers == [] and not card.edit.hasFocus()
+    qtbot.keyClick(card, Qt.Key.Key_1)
+    qtbot.waitUntil(lambda: ("m", Edited("2 moreq")) in host.answers, timeout=5000)

@@ -105,7 +105,11 @@ class AskWindow(QDialog):
         area.setWidget(inner)
         column(self).addWidget(area)
         self.setAccessibleName(tr("chat.ask.window"))
-        self.resize(theme.px(620), theme.px(520))
+        # As high as the question where the screen allows it, so that the answers are in view.
+        room = self.screen().availableGeometry()
+        wide = min(theme.px(620), round(room.width() * 0.95))
+        high = layout.totalHeightForWidth(wide - theme.px(16)) + theme.px(Space.S)
+        self.resize(wide, min(max(high, theme.px(240)), round(room.height() * 0.85)))
 
     def reject(self) -> None:
         """Escape closes, which dismisses."""
