@@ -12,10 +12,12 @@ from desktop_host.cli.forms import fill
 from desktop_host.cli.output import visible
 from desktop_host.cli.render import block_text
 from desktop_host.core.asks import (
+    DAILY_USD,
     Allow,
     Answer,
     ApproveTool,
     Ask,
+    DailyCap,
     Dismiss,
     Edited,
     Filled,
@@ -24,6 +26,7 @@ from desktop_host.core.asks import (
     Refuse,
     ReviewReply,
     ReviewSampling,
+    SamplingCost,
 )
 from desktop_host.core.exchange import RunningCall
 from desktop_host.core.permissions import Life, Scope
@@ -116,8 +119,30 @@ async def _sampling(ask: ReviewSampling, say: Say, type_: Type) -> Answer:
         text = "\n".join(block_text(block) for block in message.blocks)
         say(f"  {tr(f'cli.role.{message.role.value}')}: {visible(text)}")
     model = await _model(ask, say, type_)
-    answer = await _review(say, type_)
+    answer = await _review(say, type_, always=True)
+    if isinstance(answer, Allow) and answer.daily is not None:
+        answer = Allow(daily=await _cap(ask, say, type_))
     return replace(answer, model=model) if isinstance(answer, (Allow, Edited)) else answer
+
+
+async def _cap(ask: ReviewSampling, say: Say, type_: Type) -> DailyCap | None:
+    """What the server may use in a day without asking; None where the person gave no sums after all."""
+    cost = ask.cost or SamplingCost()
+    tokens = await _sum(tr("cli.ask.cap_tokens"), cost.daily_tokens or 50_000, say, type_)
+    usd = await _sum(tr("cli.ask.cap_usd"), cost.daily_usd or DAILY_USD, say, type_)
+    return None if tokens is None or usd is None else DailyCap(int(tokens), usd)
+
+
+async def _sum(question: str, usual: float, say: Say, type_: Type) -> float | None:
+    while (line := await type_(f"{question} [{usual:g}] ")) is not None:
+        try:
+            value = float(line) if line.strip() else usual
+        except ValueError:
+            value = 0.0
+        if 0 < value < float("inf"):
+            return value
+        say(tr("cli.form.number"))
+    return None
 
 
 async def _model(ask: ReviewSampling, say: Say, type_: Type) -> str | None:
@@ -154,8 +179,11 @@ def _enough(count: int, say: Say) -> bool:
     return count > 1
 
 
-async def _review(say: Say, type_: Type) -> Answer:
-    picked = await _pick(tr("cli.ask.review_choice"), {"y": Allow(), "e": Edited(""), "n": Refuse()}, say, type_)
+async def _review(say: Say, type_: Type, *, always: bool = False) -> Answer:
+    answers: dict[str, Answer] = {"y": Allow(), "e": Edited(""), "n": Refuse()}
+    if always:
+        answers["a"] = Allow(daily=DailyCap(1, DAILY_USD))
+    picked = await _pick(tr("cli.ask.sampling_choice" if always else "cli.ask.review_choice"), answers, say, type_)
     if not isinstance(picked, Edited):
         return picked
     lines: list[str] = []

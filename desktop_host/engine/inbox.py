@@ -134,8 +134,9 @@ def _answer(ask: Ask, given: FrozenDict) -> Answer:
             case OpenUrl():
                 return Allow()
             case ReviewSampling() | ReviewReply():
-                edit = given.get("edit")
-                return Edited(str(edit)) if isinstance(edit, str) else Allow()
+                edit, model = given.get("edit"), given.get("model")
+                wanted = model if isinstance(model, str) else None
+                return Edited(str(edit), model=wanted) if isinstance(edit, str) else Allow(model=wanted)
     if action == "cancel":
         return Dismiss()
     return Refuse()

@@ -20,7 +20,7 @@ from desktop_host.core.asks import (
     ReviewSampling,
 )
 from desktop_host.core.errors import HostError, UserFault
-from desktop_host.core.events import AskRaised, UsageRecorded
+from desktop_host.core.events import AskRaised, AskSettled, UsageRecorded
 from desktop_host.core.exchange import (
     ElicitReply,
     FormRequest,
@@ -160,6 +160,27 @@ async def test_limits_refuse_before_anybody_is_asked(rig, policy, reason):
     with pytest.raises(UserFault) as caught:
         await twice()
     assert caught.value.params["reason"] == reason
+
+
+async def test_a_request_that_the_server_takes_back_closes_its_card_and_books_what_was_sent(rig):
+    hold = asyncio.Event()
+    r = rig([["half an answer", hold], ["whole"]])
+    r.models.quotes["list"] = Quote(0.25)
+    asking = asyncio.create_task(r.reviewer.sample(ORIGIN, ASKED))
+    await r.until(lambda: r.inbox.open())
+    asking.cancel()
+    await asyncio.wait({asking})
+    assert r.inbox.open() == () and r.of(AskSettled)[-1].action == "dismissed"
+    assert (await r.host._parts.spending.server_today("srv")).tokens == 0, "nothing was sent"
+    again = asyncio.create_task(r.reviewer.sample(ORIGIN, ASKED))
+    await r.until(lambda: r.inbox.open())
+    r.inbox.answer(r.inbox.open()[0].ask_id, Allow())
+    await r.model.waiting.wait()
+    again.cancel()
+    await asyncio.wait({again})
+    today = await r.host._parts.spending.server_today("srv")
+    assert today.spent_usd == pytest.approx(0.25) and today.tokens > 0, "the vendor may bill it"
+    assert r.inbox.open() == ()
 
 
 async def test_the_tokens_of_a_day_are_bounded_and_come_back_tomorrow(rig):
@@ -432,6 +453,13 @@ async def test_answers_of_a_file_are_used_in_order_by_kind(rig):
     assert (await r.reviewer.elicit(ORIGIN, UrlRequest("x", "https://e.org"))).action == "decline"
     assert (await r.reviewer.elicit(ORIGIN, FORM)).action == "cancel"
     assert (await r.reviewer.elicit(ORIGIN, FORM)).action == "decline"
+
+
+async def test_an_answer_of_a_file_may_name_the_model(rig):
+    answers = (freeze({"kind": "sampling", "action": "accept", "model": "v/other"}),)
+    r = rig([["own"]], headless=HeadlessPolicy(answers))
+    r.models.models["v/other"] = ListModel([["other"]])
+    assert (await r.reviewer.sample(ORIGIN, SamplingRequest((user("x"),), 5))).blocks == (Text("other"),)
 
 
 async def test_sampling_allowed_for_a_server_by_policy_needs_no_person(rig):

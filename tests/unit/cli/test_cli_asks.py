@@ -13,6 +13,7 @@ from desktop_host.core.asks import (
     Allow,
     ApproveTool,
     Ask,
+    DailyCap,
     Dismiss,
     Edited,
     Filled,
@@ -123,6 +124,12 @@ async def test_the_terminal_tells_which_call_asks_what_it_costs_and_lets_another
     for part in ('kb.summarise {"path": "/a"}', "price unknown", "1500 of 50000", '"haiku"', "kb: more", "1. v/opus"):
         assert part.replace("kb: ", "") in shown, part
     assert (await _decide(ask, "", "e", "new", "."))[0] == Edited("new")
+
+
+async def test_always_at_the_terminal_names_a_days_tokens_and_money():
+    ask = ReviewSampling("a", None, None, "kb", SamplingRequest((user("q"),), 9), "m", SamplingCost(daily_tokens=7000))
+    assert (await _decide(ask, "a", "", "0", "x", "2.5"))[0] == Allow(daily=DailyCap(7000, 2.5))
+    assert (await _decide(ask, "a", ""))[0] == Allow(), "no sum: only this time"
 
 
 @pytest.mark.parametrize("ask", [
