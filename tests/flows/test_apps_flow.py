@@ -118,3 +118,23 @@ async def test_a_page_is_read_and_its_calls_pass_the_gate(
         finally:
             person.cancel()
             await asyncio.wait({person})
+
+
+@pytest.mark.parametrize("shown", [False, True])
+async def test_servers_are_told_of_pages_only_where_they_can_be_shown(
+    tmp_path: Path, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("desktop_host.ui.web_scheme.available", lambda: shown)
+    folder = tmp_path / "profiles/default"
+    folder.mkdir(parents=True)
+    entry = {"command": sys.executable, "args": [str(HERE / "pages.py")]}
+    (folder / "servers.json").write_text(json.dumps({"mcpServers": {"clock": entry}}))
+    async with open_host(HostSpec(tmp_path)) as host:
+        await host.servers.start("clock")
+        hello = next(f.message for f in host.servers.trace("clock") if f.message.get("method") == "initialize")
+        extensions = hello["params"]["capabilities"]["extensions"]
+        assert (apps.EXTENSION in extensions) is shown
+        if shown:
+            assert extensions[apps.EXTENSION] == {"mimeTypes": (apps.MIME,)}
+        got = await host.servers.call_tool("clock", "clock", EMPTY)
+        assert [b.text for b in got.content if isinstance(b, Text)] == ["clock ran"], "the text is there in any case"

@@ -74,6 +74,7 @@ def main() -> None:
     here = f"http://127.0.0.1:{server.server_address[1]}"
     assert web_scheme.available(), "the web engine is not there, or this is root"
     web_scheme.share_contexts()
+    from PySide6.QtCore import QEvent
     from PySide6.QtWidgets import QApplication
 
     app = QApplication([])
@@ -94,6 +95,13 @@ def main() -> None:
         told[name] = {"page": json.loads(said[0]) if said else None, "hits": list(hits), "height": frame.height()}
         if name == "shut":
             told["engine"] = processes()
+        frame.deleteLater()
+        frame = None
+        end = time.monotonic() + 0.7
+        while time.monotonic() < end:
+            app.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+            app.processEvents()
+            time.sleep(0.01)
     print(json.dumps(told), flush=True)
     os._exit(0)
 

@@ -28,6 +28,7 @@ def told() -> Any:
     env = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     done = subprocess.run([*words, str(CHILD)], env=env, capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+    assert "Release of profile" not in done.stderr, "a page must not outlive its profile"
     return json.loads(done.stdout.splitlines()[-1])
 
 

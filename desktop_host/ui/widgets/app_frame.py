@@ -26,6 +26,7 @@ from PySide6.QtWebEngineCore import (
 )
 from PySide6.QtWebEngineWidgets import QWebEngineView
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from desktop_host.core.apps import AppPage
 from desktop_host.ui.theme import theme
@@ -50,6 +51,9 @@ _OFF = (
     "ScreenCaptureEnabled", "FullScreenSupportEnabled", "DnsPrefetchEnabled", "PdfViewerEnabled",
     "NavigateOnDropEnabled", "AllowGeolocationOnInsecureOrigins", "AllowWindowActivationFromJavaScript",
 )  # fmt: skip
+
+
+_PROFILES: set[QWebEngineProfile] = set()
 
 
 class _Channel(QObject):
@@ -148,7 +152,8 @@ class AppFrame(QWebEngineView):
         page = session.page
         outer = _SHELL % {"view": f"{SCHEME}://{view}/", "nonce": nonce, "channel": _channel_script()}
         guard = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; frame-src {SCHEME}:"
-        self._profile = QWebEngineProfile(self)  # Off the record: nothing of a page is kept.
+        self._profile = profile = QWebEngineProfile()  # Off the record: nothing of a page is kept.
+        _PROFILES.add(profile)
         pages = {shell: guarded(outer, guard).encode(), view: guarded(page.html, page.policy).encode()}
         self._served = _Served(pages, self._profile)
         self._profile.installUrlSchemeHandler(SCHEME.encode(), self._served)
@@ -156,6 +161,7 @@ class AppFrame(QWebEngineView):
         self._profile.setUrlRequestInterceptor(self._fence)
         self._profile.downloadRequested.connect(lambda request: request.cancel())
         self._page = _Page(self._profile, self, (shell, view))
+        self._page.destroyed.connect(lambda: _release(profile))
         self._page.setBackgroundColor(QColor(0, 0, 0, 0))
         for name in _OFF:
             self._page.settings().setAttribute(getattr(QWebEngineSettings.WebAttribute, name), False)
@@ -170,6 +176,13 @@ class AppFrame(QWebEngineView):
         session.resized.connect(self.setFixedHeight)
         theme.changed.connect(session.theme_changed)
         self.load(QUrl(f"{SCHEME}://{shell}/"))
+
+
+def _release(profile: QWebEngineProfile) -> None:
+    """A profile must outlive its page."""
+    _PROFILES.discard(profile)
+    if isValid(profile):
+        profile.deleteLater()
 
 
 def guarded(html: str, policy: str) -> str:
