@@ -159,6 +159,18 @@ class SessionActor:
                     request.done.set_exception(error)
                 else:
                     request.done.set_result(turn.result())
+            if _lost(turn):
+                self._leave()
+                return
+
+    def _leave(self) -> None:
+        """Another process has the session: what is known here is old, so the next message opens it anew."""
+        for request in self._mailbox:
+            if not request.done.done():
+                request.done.set_exception(UserFault("session_busy", "another process took the session over",
+                                                     session=self.context.session, reason="taken_over"))  # fmt: skip
+        self._mailbox.clear()
+        self._on_idle(self)
 
     async def _run(self, request: _Request) -> TurnResult:
         context = self.context
@@ -185,6 +197,14 @@ class SessionActor:
             ending.error,
             context.parts.inbox.take_undecided(context.session),
         )
+
+
+def _lost(turn: asyncio.Task[TurnResult]) -> bool:
+    """Whether a turn ended because the journal is another process's."""
+    if turn.cancelled() or turn.exception() is not None:
+        return False
+    error = turn.result().error
+    return error is not None and error["code"] == "session_busy"
 
 
 def title_of(text: str) -> str:

@@ -214,16 +214,19 @@ class JournalHistory:
         return await self._database.read(lambda db: self._blobs.read(db, sha256))
 
     async def lease(self, session: str) -> None:
-        def take(db: Sql) -> None:
+        def take(db: Sql) -> int:
             hold(db, session)
-            self._leases.take(db, owner_of(db, session), session)
+            owner = owner_of(db, session)
+            self._leases.take(db, owner, session)
+            return owner
 
-        await self._database.write(take)
+        self._leases.held.add(await self._database.write(take))
 
     async def release(self, session: str) -> None:
         def drop(db: Sql) -> None:
             hold(db, session)
             for (owner,) in db.execute("SELECT id FROM sessions WHERE session = ?", (session,)).fetchall():
+                self._leases.held.discard(owner)
                 self._leases.drop(db, owner)
 
         await self._database.write(drop)

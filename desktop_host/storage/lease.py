@@ -15,6 +15,7 @@ import sys
 import uuid
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from desktop_host.core.errors import UserFault
 from desktop_host.storage.sql import Sql
@@ -75,12 +76,20 @@ class Leases:
 
     def __init__(self) -> None:
         self.holder = uuid.uuid4().hex
+        self.held: set[int] = set()
+        """Sessions that were taken here and not given back: if a lease of theirs is gone, somebody took over."""
         self._pid = os.getpid()
         self._started = started(self._pid) or ""
 
     def taken_by_other(self, db: Sql, owner: int) -> tuple[int, str] | None:
         """Process number and place of another live holder of this session."""
-        row = db.execute("SELECT holder, place, pid, started, beat FROM leases WHERE owner = ?", (owner,)).fetchone()
+        return self._other(db, self._row(db, owner))
+
+    def _row(self, db: Sql, owner: int) -> Any:
+        query = "SELECT holder, place, pid, started, beat FROM leases WHERE owner = ?"
+        return db.execute(query, (owner,)).fetchone()
+
+    def _other(self, db: Sql, row: Any) -> tuple[int, str] | None:
         if row is None or row[0] == self.holder:
             return None
         _, where, pid, since, beat = row
@@ -93,7 +102,7 @@ class Leases:
         Raises:
             UserFault: `session_busy`.
         """
-        self.guard(db, owner, session)
+        self._refuse(self.taken_by_other(db, owner), session)
         db.execute(
             "INSERT INTO leases (owner, holder, place, pid, started, beat) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (owner) DO UPDATE SET holder = excluded.holder, place = excluded.place, pid = excluded.pid,"
@@ -105,9 +114,16 @@ class Leases:
         """Let nobody but the holder change a session. Asked by whoever is `alone` with it.
 
         Raises:
-            UserFault: `session_busy`, another live process has it.
+            UserFault: `session_busy`, another live process has it, or took it over and may have gone on with it.
         """
-        taken = self.taken_by_other(db, owner)
+        row = self._row(db, owner)
+        self._refuse(self._other(db, row), session)
+        if owner in self.held and (row is None or row[0] != self.holder):
+            raise UserFault(
+                "session_busy", f"another process took session {session} over", session=session, reason="taken_over"
+            )
+
+    def _refuse(self, taken: tuple[int, str] | None, session: str) -> None:
         if taken is None:
             return
         pid, where = taken

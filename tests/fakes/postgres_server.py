@@ -58,7 +58,7 @@ class PostgresServer:
         self._bin = bin_folder
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
-        self._reused = ""
+        self.emptied_name = ""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
@@ -126,10 +126,10 @@ class PostgresServer:
 
     def emptied(self) -> dict[str, str]:
         """Parameters of one database that is emptied each time: quicker than a new one."""
-        if not self._reused:
-            self._reused = self.database()
-        self.admin("DROP SCHEMA IF EXISTS desktop_host CASCADE", self._reused)
-        return self.params(self._reused)
+        if not self.emptied_name:
+            self.emptied_name = self.database()
+        self.admin("DROP SCHEMA IF EXISTS desktop_host CASCADE", self.emptied_name)
+        return self.params(self.emptied_name)
 
     def params(self, database: str | None = None, **more: str) -> dict[str, str]:
         """What a client connects with; a new database if none is named."""

@@ -71,3 +71,24 @@ async def rig(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Callabl
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.__name__.removeprefix("test_"))
 async def test_it_goes_the_same_with_a_shared_database(flow: Any, rig: Callable[..., Rig]) -> None:
     await flow(rig)
+
+
+async def test_a_host_that_was_taken_for_dead_writes_nothing_more_and_then_knows_what_was_said_elsewhere(
+    rig: Callable[..., Rig], postgres: PostgresServer
+) -> None:
+    """Hazard J101: it slept for minutes, and another computer went on with the chat."""
+    here, there = rig([["one"], ["never"], ["three"]]), rig([["x"], ["two"]])
+    session = await here.session()
+    assert (await here.say(session, "first")).text == "one"
+    postgres.admin("DELETE FROM desktop_host.leases", postgres.emptied_name)
+    assert (await there.say(session, "second, elsewhere")).text == "two"
+    await there.sessions.release(session)
+    lost = await here.say(session, "third")
+    assert lost.error is not None
+    assert (lost.error["code"], lost.error["params"]["reason"]) == ("session_busy", "taken_over")
+    result = await here.say(session, "third again")
+    assert result.text == "three"
+    told = [b.text for m in here.model.requests[-1].messages for b in m.blocks if hasattr(b, "text")]
+    assert told == ["first", "one", "second, elsewhere", "two", "third again"]
+    turns = [s.turn for s in await here.history.read(session) if s.event.type == "turn_started"]
+    assert turns == [1, 2, 3]
