@@ -257,6 +257,7 @@ def test_a_chat_in_a_folder_with_skills_asks_before_they_count(window: Window, t
 
     window.until(question)
     assert "price-list, stock-take" in question().accessibleName()  # type: ignore[union-attr]
+    window.until(lambda: question().height() > 60)  # type: ignore[union-attr]
     if folder := os.environ.get("SHOTS"):
         window.window.grab().save(f"{folder}/project-question.png")
     buttons = {b.text(): b for b in question().findChildren(QPushButton)}  # type: ignore[union-attr]
