@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -184,9 +185,12 @@ def test_the_lexical_matcher_wakes_the_right_skill_and_nothing_for_small_talk():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not semantic_installed(), reason="the extra [semantic] is not installed")
 def test_the_semantic_matcher_finds_what_words_do_not():
+    if not semantic_installed():  # set up with `.[local,dev]`, so in CI it is there
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("the extra [semantic] is not installed")
     matcher = SemanticMatcher(SentenceEncoder(), SEMANTIC)
+    full = evaluate(matcher, True)
+    assert full["recall"] >= 0.8 and full["precision"] >= 0.97 and full["false"] == 0
     bare = evaluate(matcher, False)
     assert bare["recall"] >= 0.6 and bare["precision"] >= 0.95 and bare["false"] == 0 and bare["offered"] >= 0.85
 
