@@ -184,7 +184,16 @@ class ShellServers:
     async def resources(self, name: str) -> tuple[ResourceSpec, ...]:
         return (
             ResourceSpec(
-                name, "file:///home/ada/notes.md", "notes.md", "Notes", "What Ada wrote", "text/markdown", 812
+                name,
+                "file:///home/ada/notes.md",
+                "notes.md",
+                "Notes",
+                "What Ada wrote",
+                "text/markdown",
+                812,
+                annotations=freeze(
+                    {"audience": ["user", "assistant"], "priority": 0.8, "lastModified": "2026-03-01T09:30:00Z"}
+                ),
             ),
             ResourceSpec(name, "file:///{path}", "Any file", None, None, None, None, True),
         )

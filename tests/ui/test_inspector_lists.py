@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from desktop_host.core.auth import SignInState
 from desktop_host.core.messages import EmbeddedResource, Image, Text, assistant, user
 from desktop_host.core.servers import Http, SamplingPolicy, ServerConfig, ServerState, Stdio
-from desktop_host.core.values import FrozenDict
+from desktop_host.core.values import FrozenDict, freeze
+from desktop_host.ui.viewmodels.annotations import annotation_words
 from desktop_host.ui.viewmodels.server_parts import files_of, prompt_parts
 from desktop_host.ui.widgets.pieces import CodeBox
 from desktop_host.ui.widgets.server_form import ServerSettings
@@ -67,6 +70,29 @@ def resources(shell: Shell) -> tuple[ResourceRow, ResourceRow]:
 
 def shown(row: ResourceRow | PromptRow) -> str:
     return "\n".join(box.toPlainText() for box in row.findChildren(CodeBox))
+
+
+def test_a_resource_has_its_title_and_tells_for_whom_it_is_and_how_much_it_matters(make: Make) -> None:
+    row, _ = resources(make(FILES))
+    said = [one.text() for one in row.findChildren(QLabel)]
+    assert "Notes" in said, "its title, not its name"
+    assert {"text/markdown", "812 B", "For you and the model", "Priority 0.8"} <= set(said)
+    assert any(text.startswith("Last changed 2026-03-01 ") for text in said)
+
+
+@pytest.mark.parametrize(
+    ("notes", "words"),
+    [
+        ({"audience": ["user"]}, ("For you",)),
+        ({"audience": ["assistant"], "priority": 1}, ("For the model", "Priority 1")),
+        ({"audience": [], "priority": 0}, ("Priority 0",)),
+        ({"audience": "user", "priority": True, "lastModified": "yesterday"}, ()),
+        ({"audience": ["user", 7, "robot"], "priority": "high", "lastModified": 3}, ()),
+    ],
+)
+def test_annotations_that_are_not_as_mcp_has_them_are_left_out(notes: dict[str, Any], words: tuple[str, ...]) -> None:
+    """Hazard G76: what a server says of its content is never trusted to be well-formed."""
+    assert annotation_words(freeze(notes)) == words
 
 
 def test_a_template_is_filled_in_with_what_the_server_proposes(make: Make) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit
 
 from desktop_host.core.messages import EmbeddedResource, Image, Outcome, ResourceLink, Text
 from desktop_host.ui.widgets.ask_card import FormCard, UrlCard
@@ -141,4 +142,14 @@ def test_each_kind_of_content_has_its_view_and_its_annotations_are_told(real_win
     made = Path(opened.urls[0].removeprefix("file://"))
     assert made.suffix == ".gz" and made.read_bytes()[:2] == b"\x1f\x8b"
     assert made.is_relative_to(window.home), "kept in the profile"
+    window.press("Save…: hi.gz", card)
+    window.until(lambda: window.window.findChildren(QFileDialog))
+    (dialog,) = window.window.findChildren(QFileDialog)
+    name = dialog.findChildren(QLineEdit)[0]
+    window.until(name.isVisible)
+    assert name.text().endswith(".gz"), "a name is proposed"
+    name.setText(str(tmp_path / "kept.gz"))
+    window.qtbot.keyClick(name, Qt.Key.Key_Return)
+    window.until(lambda: (tmp_path / "kept.gz").exists())
+    assert (tmp_path / "kept.gz").read_bytes() == made.read_bytes()
     window.picture("everything-content")

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QProgressBar
 from desktop_host.core.messages import Outcome, Text
 from desktop_host.core.sessions import TurnStatus
 from desktop_host.ui.widgets.server_logs import LogsView
+from desktop_host.ui.widgets.server_resources import ResourceRow, ResourcesTab
 from tests.ui.window_kit import Window, call, everything_over_http, listens, npm, script
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
@@ -168,3 +169,15 @@ def test_the_same_over_http_with_its_own_mcp_session(real_window: Window, tmp_pa
         window.until(lambda: sent(window, "notifications/cancelled", name))
         logs: LogsView = window.tab(name, "logs")
         window.until(lambda: " - SessionId " in logs.text.toPlainText())
+        resources: ResourcesTab = window.tab(name, "resources")
+        window.until(lambda: len(resources.rows) == 9)
+        row = next(r for r in resources.rows if isinstance(r, ResourceRow))
+        window.click(row.watch)
+
+        async def ready(servers: Any) -> bool:
+            await servers.call_tool(name, "toggle-subscriber-updates", {})
+            return bool(servers.subscribed(name))
+
+        window.until(row.watch.isChecked)
+        assert window.of_host(ready)
+        window.until(lambda: not row.mark.isHidden())

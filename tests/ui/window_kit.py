@@ -126,7 +126,7 @@ class Window:
         def there() -> bool:
             for one in (within or self.window).findChildren(kind):
                 text = one.text() if callable(getattr(one, "text", None)) else ""  # type: ignore[attr-defined]
-                if one.isVisible() and name in (one.accessibleName(), text):
+                if one.isVisible() and name in (one.accessibleName(), text.replace("&", "")):
                     found.append(one)
                     return True
             return False
