@@ -14,7 +14,7 @@ from typing import Any
 from desktop_host.core.errors import UserFault
 from desktop_host.core.server_ports import FoundConfig
 from desktop_host.core.servers import ImportedServer
-from desktop_host.servers import jsonc
+from desktop_host.servers import jsonc, leveldb
 from desktop_host.servers.importing import parse
 
 TITLES = {
@@ -142,7 +142,7 @@ def _read(entries: list[tuple[str, Any, Any]]) -> tuple[ImportedServer, ...]:
 
 
 def _cherry(app: str, folder: Path) -> FoundConfig:
-    """Cherry Studio keeps no file: a browser's store (not readable here) up to version 1, SQLite from 2 on."""
+    """Cherry Studio keeps no file of its own: a browser's store up to version 1, SQLite from 2 on."""
     title = TITLES[app]
     for path in sorted([*folder.glob("*.sqlite"), *folder.glob("*.db"), *folder.glob("Data/*.sqlite")]):
         try:
@@ -156,7 +156,25 @@ def _cherry(app: str, folder: Path) -> FoundConfig:
             return FoundConfig(app, title, path, problem="not_readable")
         return FoundConfig(app, title, path, _read([_cherry_entry(row) for row in rows]))
     store = folder / "Local Storage" / "leveldb"
-    return FoundConfig(app, title, store, problem="cherry_store") if store.is_dir() else FoundConfig(app, title, folder)
+    if not store.is_dir():
+        return FoundConfig(app, title, folder)
+    try:
+        kept = _cherry_state(leveldb.newest(store, b"\0\1persist:cherry-studio"))
+    except OSError:
+        kept = None
+    if kept is None:
+        return FoundConfig(app, title, store, problem="cherry_store")
+    return FoundConfig(app, title, store, _read([_cherry_entry(one) for one in kept]))
+
+
+def _cherry_state(value: bytes | None) -> list[dict[str, Any]] | None:
+    """The servers in the state that version 1 keeps: an object whose parts are JSON once more (redux-persist)."""
+    try:
+        text = (value or b"")[1:].decode("utf-16-le" if (value or b"")[:1] == b"\0" else "latin-1")
+        mcp = json.loads(json.loads(text)["mcp"])
+        return [one for one in mcp["servers"] if isinstance(one, dict)]
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _cherry_entry(row: dict[str, Any]) -> tuple[str, Any, Any]:
@@ -171,8 +189,11 @@ def _cherry_entry(row: dict[str, Any]) -> tuple[str, Any, Any]:
 
     entry: dict[str, Any] = {
         "command": value("command"), "args": value("args"), "env": value("env"),
-        "url": value("base_url") or value("url"), "headers": value("headers"), "type": value("type"),
+        "url": value("base_url") or value("baseUrl") or value("url"), "headers": value("headers"),
+        "type": value("type"),
     }  # fmt: skip
-    if row.get("is_active") is not None:
-        entry["isActive"] = bool(row["is_active"])
+    if entry["type"] == "inMemory":  # Its own built-in servers: nothing that another host could start.
+        return str(row.get("name") or "server"), None, None
+    if (active := row.get("is_active", row.get("isActive"))) is not None:
+        entry["isActive"] = bool(active)
     return str(row.get("name") or "server"), {k: v for k, v in entry.items() if v not in (None, "")}, None

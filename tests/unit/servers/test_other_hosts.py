@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +17,7 @@ from desktop_host.servers.clashes import settled
 from desktop_host.servers.importing import parse
 from desktop_host.servers.other_hosts import found
 
+DATA = Path(__file__).parents[2] / "data"
 ENTRY = {"command": "npx", "args": ["-y", "server"], "env": {"API_KEY": "abcdefgh12345678"}}
 
 
@@ -99,6 +102,34 @@ def test_cherry_studio_is_read_from_its_database_or_explained(tmp_path):
         database.commit()
     (config,) = found(tmp_path, "linux")
     assert [(s.config.name, s.config.enabled) for s in config.servers] == [("my-files", True), ("web", False)]
+
+
+@pytest.mark.parametrize("kept", ["log", "table"])
+def test_cherry_studio_of_version_1_is_read_from_its_browsers_store(tmp_path, kept):
+    """Real files of LevelDB: the newest write stands in the log, or compressed in a table."""
+    shutil.copytree(DATA / "cherry" / kept, tmp_path / ".config/CherryStudio/Local Storage/leveldb")
+    (config,) = found(tmp_path, "linux")
+    assert config.problem is None
+    assert [(s.config.title or s.config.name, s.config.transport, s.config.enabled) for s in config.servers] == [
+        ("我的文件", "stdio", True), ("web", "http", False), ("events", "sse", True),
+    ]  # fmt: skip
+    launch = config.servers[0].config.launch
+    assert launch.args == ("-y", "@modelcontextprotocol/server-filesystem", "/tmp") and launch.env == {"LEVEL": "1"}
+
+
+@pytest.mark.parametrize("kept", ["log", "table"])
+def test_a_damaged_store_of_another_program_is_explained_and_never_an_exception(tmp_path, kept):
+    store = tmp_path / ".config/CherryStudio/Local Storage/leveldb"
+    shutil.copytree(DATA / "cherry" / kept, store)
+    chance = random.Random(7)
+    whole = {path: path.read_bytes() for path in store.iterdir()}
+    for _ in range(150):
+        for path, data in whole.items():
+            broken = bytearray(data[: chance.randrange(len(data) + 1)] if chance.random() < 0.3 else data)
+            for _ in range(chance.randrange(20) if broken else 0):
+                broken[chance.randrange(len(broken))] = chance.randrange(256)
+            path.write_bytes(broken)
+        assert all(config.problem in (None, "cherry_store") for config in found(tmp_path, "linux"))
 
 
 def test_names_that_are_taken_are_renamed_skipped_replaced_or_refused():
