@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from desktop_host.core.admin import SecretStore
 from desktop_host.core.errors import UserFault
+from desktop_host.core.ports import History
 from desktop_host.diagnostics import Redactor
 from desktop_host.profiles.settings_file import SettingsFile
+from desktop_host.profiles.store import ProfileFolder
+from desktop_host.profiles.vault import open_vault
 from desktop_host.servers.placeholders import expand
+from desktop_host.storage import open_storage
 from desktop_host.storage.postgres_url import params_of
 
 KEY = "storage.url"
@@ -39,3 +45,20 @@ async def shared_record(settings: SettingsFile, secrets: SecretStore, redactor: 
         if params.get(name):
             redactor.add(params[name])
     return params
+
+
+@asynccontextmanager
+async def opened_history(profile: ProfileFolder) -> AsyncIterator[History]:
+    """The sessions of a profile without a host: nothing of it starts.
+
+    Raises:
+        As `shared_record` and `open_storage`.
+    """
+    redactor = Redactor()
+    settings = await SettingsFile.open(profile.path / "settings.toml")
+    secrets = await open_vault(profile.uuid, profile.path, seen=redactor.add)
+    try:
+        async with open_storage(profile.path, shared=await shared_record(settings, secrets, redactor)) as storage:
+            yield storage.history
+    finally:
+        await secrets.close()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from desktop_host.profiles.store import ProfileFolder
 
 
 class Tenants:
@@ -70,20 +75,36 @@ class Tenants:
 
         return import_profile(Profiles(self._home), source, name)
 
-    def open_window(self, name: str) -> None:
-        """Open a profile in a window of its own; one that is open already comes forward.
+    def take_session(self, name: str, text: str) -> str:
+        """Keep the file of a session, which this program packed just now, in a profile; returns its id there.
+
+        No host is opened: no server of that profile starts, and its window may be open in another process.
+
+        Raises:
+            UserFault: `not_found`, no such profile; `bad_bundle`.
+            KnownFault: `disk_full` or `database_error`.
+        """
+        from desktop_host.profiles.store import Profiles
+
+        self._require(name)
+        profile = Profiles(self._home).open(name)
+        try:
+            return asyncio.run(_take(profile, text))
+        finally:
+            profile.close()
+
+    def open_window(self, name: str, session: str = "") -> None:
+        """Open a profile in a window of its own, maybe at a session; one that is open already comes forward.
 
         Raises:
             UserFault: `not_found`.
         """
-        from desktop_host.core.errors import UserFault
-
-        if name not in self.names():
-            raise UserFault("not_found", f"there is no profile {name!r}", kind="profile", reason="profile", name=name)
+        self._require(name)
         home = ["--home", str(self._home)] if self._home else []
+        at = [f"desktop-host://chat/{session}"] if session else []
         self._windows = [w for w in self._windows if w.poll() is None]
         window = subprocess.Popen(
-            [sys.executable, "-m", "desktop_host", *home, "--profile", name],
+            [sys.executable, "-m", "desktop_host", *home, "--profile", name, *at],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._windows.append(window)
@@ -97,3 +118,17 @@ class Tenants:
         from desktop_host.profiles.store import Profiles
 
         Profiles(self._home).delete(name)
+
+    def _require(self, name: str) -> None:
+        from desktop_host.core.errors import UserFault
+
+        if name not in self.names():
+            raise UserFault("not_found", f"there is no profile {name!r}", kind="profile", reason="profile", name=name)
+
+
+async def _take(profile: ProfileFolder, text: str) -> str:
+    from desktop_host.app.record import opened_history
+    from desktop_host.engine.moving import take_in
+
+    async with opened_history(profile) as history:
+        return await take_in(history, text, ours=True)

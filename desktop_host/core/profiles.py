@@ -54,8 +54,17 @@ class ProfilesPort(Protocol):
         """
         ...
 
-    def open_window(self, name: str) -> None:
-        """Open a profile in a window of its own; one that is open already comes forward.
+    def take_session(self, name: str, text: str) -> str:
+        """Keep the file of a session, which this program packed just now, in a profile; returns its id there.
+
+        Raises:
+            UserFault: `not_found`, no such profile; `bad_bundle`.
+            KnownFault: `disk_full` or `database_error`.
+        """
+        ...
+
+    def open_window(self, name: str, session: str = "") -> None:
+        """Open a profile in a window of its own, maybe at a session; one that is open already comes forward.
 
         Raises:
             UserFault: `not_found`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from desktop_host.core.errors import UserFault
@@ -18,6 +19,7 @@ from desktop_host.core.events import (
 )
 from desktop_host.core.ports import History
 from desktop_host.core.session_events import QueuedMessage
+from desktop_host.engine import moving
 from desktop_host.engine.moving import PREFIX
 from desktop_host.engine.sessions import Sessions
 from desktop_host.engine.tickets import UserInput
@@ -84,6 +86,30 @@ class Retelling(ToolSide):
             UserFault: `not_found`, no such session; `session_busy`, another process has it.
         """
         await (await self._sessions.actor(session)).context.emit(FeedbackGiven(turn, good, note))
+
+    async def hand_over(self, session: str, put: Callable[[str], Awaitable[str]], *, keep: bool) -> str:
+        """Give a session to another profile; returns its id there.
+
+        Args:
+            session: what is given.
+            put: takes the file of the session and returns the id it got.
+            keep: whether it stays here as well.
+
+        Raises:
+            UserFault: `not_found`; `session_busy`, a turn runs or another process has it; what `put` raises. Then
+                it stays.
+        """
+        actor = await self._sessions.actor(session)
+        if actor.busy:
+            raise UserFault("session_busy", "a turn is running", session=session)
+        async with actor.context.exclusive:
+            made = await put(await moving.pack(self.history, session))
+        if not keep:
+            if actor.busy:  # something was said meanwhile: nothing of it may get lost
+                raise UserFault("session_busy", "a turn is running", session=session, copied=made)
+            await self._sessions.release(session)
+            await self.history.delete(session)
+        return made
 
     # ---- what waits
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEventLoop, QLibraryInfo, QObject, QTimer, QTranslator, Signal
+from PySide6.QtCore import QEventLoop, QLibraryInfo, QObject, QPoint, QTimer, QTranslator, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -26,7 +26,7 @@ from desktop_host.ui.window_state import WindowState
 
 if TYPE_CHECKING:
     from desktop_host.core.profiles import ProfilesPort
-    from desktop_host.engine.host import HostSpec, Opener
+    from desktop_host.engine.host import Host, HostSpec, Opener
     from desktop_host.ui.bridge import Bridge
     from desktop_host.ui.widgets.profile_room import ProfileRoom
     from desktop_host.ui.widgets.workspace import Workspace
@@ -86,7 +86,7 @@ def run_window(
     if not instance.claim(list(arguments)):
         return 0
     try:
-        face = _Face(app, opener, spec, lazy=lazy, state=WindowState(home, profile), profile=profile)
+        face = _Face(app, opener, spec, lazy=lazy, home=home, profile=profile)
         face.profiles = profiles
         instance.raised.connect(face.receive)
         face.receive_later(list(arguments))
@@ -101,7 +101,7 @@ class _Face(QObject):
     _loaded = Signal(object)
 
     def __init__(
-        self, app: QApplication, opener: Any, spec: Any, *, lazy: bool, state: WindowState, profile: str
+        self, app: QApplication, opener: Any, spec: Any, *, lazy: bool, home: Path | None, profile: str
     ) -> None:
         super().__init__()
         self._app, self._opener, self._spec, self._lazy = app, opener, spec, lazy
@@ -110,14 +110,17 @@ class _Face(QObject):
         self._bridge: Bridge | None = None
         self._workspace: Workspace | None = None
         self._room_type: type[ProfileRoom]
+        self._workspace_type: type[Workspace]
         self._early: list[list[str]] = []
         self._closing = False
         self._over = False
         self._translator = QTranslator(self)
         self.profiles: Callable[[], ProfilesPort] | None = None
-        self._profile = profile
-        self.window = MainWindow(state, profile)
-        self.window.closing.connect(self._close)
+        self._profile, self._home = profile, home
+        self.window = MainWindow(WindowState(home, profile), profile)
+        self.window.closing.connect(self._window_closed)
+        self._more: list[MainWindow] = []
+        """Further windows on the same host."""
         self._loaded.connect(self._fill)
 
     def run(self, painted_first: Callable[[], None]) -> int:
@@ -136,7 +139,7 @@ class _Face(QObject):
 
         from desktop_host.ui.signals import QuitSignals
 
-        signals = QuitSignals(self.window.close, self)
+        signals = QuitSignals(self._quit, self)
 
         self._loop = qasync.QEventLoop(self._app, already_running=False)
         asyncio.set_event_loop(self._loop)
@@ -147,8 +150,9 @@ class _Face(QObject):
         finally:
             asyncio.set_event_loop(None)
             signals.restore()
-            self.window.hide()
-            self.window.deleteLater()
+            for window in (self.window, *self._more):
+                window.hide()
+                window.deleteLater()
             self._app.sendPostedEvents(None, 0)
         return self._code
 
@@ -207,13 +211,55 @@ class _Face(QObject):
         bridge.ready.connect(lambda _host: setattr(self, "_code", 0))
         bridge.closed.connect(self._stop)
         self._bridge = bridge
-        self._workspace = workspace_type(self.window, bridge, bridge.start)
-        self._workspace.language_changed.connect(self._speak)
-        if self.profiles is not None:
-            self._room_type(self._workspace, self.profiles(), self._profile)
+        self._workspace_type = workspace_type
+        self._workspace = self._furnish(self.window, "")
         bridge.start()
-        for arguments in self._early:
-            bridge.ready.connect(lambda _host, a=arguments: self._workspace and self._workspace.receive(a))
+        bridge.ready.connect(self._open_early)
+
+    def _open_early(self, _host: object) -> None:
+        """Once: what was asked for before the host was open."""
+        early, self._early = self._early, []
+        for arguments in early:
+            if self._workspace is not None:
+                self._workspace.receive(arguments)
+
+    def _furnish(self, window: MainWindow, first: str) -> Workspace:
+        """Fill a window with the profile."""
+        assert self._bridge is not None
+        made = self._workspace_type(window, self._bridge, self._bridge.start, first)
+        made.language_changed.connect(self._speak)
+        made.acts.elsewhere.connect(lambda act, session: self.show_again(session) if act == "window" else None)
+        window.commands.bind("app.quit", self._quit)
+        if self.profiles is not None:
+            self._room_type(made, self.profiles(), self._profile)
+        return made
+
+    def show_again(self, session: str) -> MainWindow:
+        """Another window on the same host, at a conversation: both follow it live, and either may answer."""
+        assert self._bridge is not None
+        window = MainWindow(WindowState(self._home, self._profile), self._profile)
+        window.move(self.window.pos() + QPoint(40, 40))
+        window.closing.connect(self._window_closed)
+        window.build()
+        self._more.append(window)
+        self._furnish(window, session)
+        window.show()
+        # The host is open already: what waits for it hears so now.
+        self._bridge.then(_itself, self._bridge.ready.emit, owner=window)
+        return window
+
+    def _window_closed(self) -> None:
+        if any(window.isVisible() for window in (self.window, *self._more)):
+            for window in [w for w in self._more if not w.isVisible()]:
+                self._more.remove(window)
+                window.deleteLater()
+        else:
+            self._close()
+
+    def _quit(self) -> None:
+        for window in (self.window, *self._more):
+            window.hide()
+        self.window.close()
 
     def _host_failed(self, error: Any) -> None:
         self._code = int(error.exit_code)
@@ -248,3 +294,7 @@ class _Face(QObject):
             if self._translator.load("qtbase_zh_CN", folder):
                 self._app.installTranslator(self._translator)
         QGuiApplication.setApplicationDisplayName(i18n.tr("app.name"))
+
+
+async def _itself(host: Host) -> Host:
+    return host

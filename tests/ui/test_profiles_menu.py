@@ -27,7 +27,7 @@ class Seat(Tenants):
         super().__init__(home)
         self.opened: list[str] = []
 
-    def open_window(self, name: str) -> None:
+    def open_window(self, name: str, session: str = "") -> None:
         if name not in self.names():
             raise UserFault("not_found", f"there is no profile {name!r}", reason="profile", name=name)
         self.opened.append(name)

@@ -26,6 +26,9 @@ class ProfileList(QObject):
     told = Signal(str, str)
     """`(what, name)`: `created`, `cloned`, `exported`, `imported`, `deleted` or `opened`."""
 
+    handed = Signal(str, str, str, bool)
+    """`(session, profile, session there, kept here)`: a conversation was moved or copied."""
+
     def __init__(self, bridge: Bridge, port: ProfilesPort, current: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._bridge = bridge
@@ -58,9 +61,20 @@ class ProfileList(QObject):
         """Delete a profile."""
         self._change("deleted", name, lambda: self._port.delete(name), failed)
 
-    def open_window(self, name: str, failed: Callable[[HostError], None] | None = None) -> None:
-        """Open a profile in a window of its own."""
-        self._change("opened", name, lambda: self._port.open_window(name), failed or self.failed.emit)
+    def open_window(self, name: str, failed: Callable[[HostError], None] | None = None, session: str = "") -> None:
+        """Open a profile in a window of its own, maybe at a conversation."""
+        self._change("opened", name, lambda: self._port.open_window(name, session), failed or self.failed.emit)
+
+    def hand_over(self, session: str, name: str, *, keep: bool) -> None:
+        """Move a conversation to a profile, or (`keep`) copy it there; `handed` follows."""
+
+        async def put(text: str) -> str:
+            return await asyncio.to_thread(self._port.take_session, name, text)
+
+        self._bridge.then(
+            lambda host: host.hand_over(session, put, keep=keep),
+            lambda made: self.handed.emit(session, name, made, keep), self.failed.emit, self,
+        )  # fmt: skip
 
     def _change(self, what: str, name: str, act: Callable[[], object], failed: Callable[[HostError], None]) -> None:
         def done(found: object) -> None:

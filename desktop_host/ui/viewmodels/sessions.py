@@ -193,6 +193,10 @@ class Sessions(QAbstractListModel):
 
         self._bridge.then(lambda host: host.delete(session), gone, self.failed.emit, self)
 
+    def summarise(self, session: str, done: Callable[[bool], None]) -> None:
+        """Summarise a conversation for its model; `done` is told whether there was enough to summarise."""
+        self._bridge.then(lambda host: host.compact(session), done, self.failed.emit, self)
+
     def export(self, session: str, form: str, done: Callable[[str], None]) -> None:
         """Hand the conversation as `md`, `html` or `json` to `done`."""
         self._bridge.then(lambda host: host.export(session, form), done, self.failed.emit, self)

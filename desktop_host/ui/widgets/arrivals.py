@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from desktop_host.ui.widgets.workspace import Workspace
 
 LINKS = ("http://", "https://", "desktop-host://", "{")
+CHAT = "desktop-host://chat/"
+"""The link of a conversation: its id follows."""
 FILES = (".json", ".mcpb", ".dxt")
 
 
@@ -19,7 +21,10 @@ def receive(workspace: Workspace, arguments: list[str]) -> None:
         workspace.show_chat(arguments[arguments.index("--session") + 1])
         return
     for argument in arguments:
-        if argument.startswith(LINKS):
+        if argument.startswith(CHAT):
+            workspace.sessions.refresh()  # another process may have put it there
+            workspace.show_chat(argument.removeprefix(CHAT))
+        elif argument.startswith(LINKS):
             workspace.add_server(argument)
         elif argument.endswith(FILES) and (path := Path(argument)).is_file():
             workspace.go("servers", workspace.servers_page)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
+from shiboken6 import isValid
 
 from desktop_host.core import events as ev
 from desktop_host.core.asks import Answer, ApproveTool, Ask, Dismiss
@@ -31,6 +32,8 @@ class AskDesk(QObject):
         super().__init__(over)
         self._bridge, self._in_view, self._over = bridge, in_view, over
         self.windows: dict[str, AskWindow] = {}
+        _desks.append(self)
+        self.destroyed.connect(_tidy)
         bridge.batch.connect(self._take)
         bridge.lagged.connect(self._look)
         bridge.ready.connect(lambda _h: self._look())
@@ -61,7 +64,10 @@ class AskDesk(QObject):
         # Approvals wait in their chat, and the sidebar says so; what a server asks may time out unseen.
         if isinstance(ask, ApproveTool) or ask.ask_id in self.windows:
             return
-        if ask.session and self._in_view(ask.session):
+        _tidy()
+        desks = [d for d in _desks if d._bridge is self._bridge]
+        # Where several windows show one host, a question that none of them shows comes up once.
+        if desks[0] is not self or (ask.session and any(d._in_view(ask.session) for d in desks)):
             return
         window = AskWindow(ask, self._over.window())
         window.card.answered.connect(self._answer)
@@ -83,6 +89,13 @@ class AskDesk(QObject):
             self._bridge.failed_call.emit(error)
 
         self._bridge.then(lambda h: h.answer(ask_id, answer), lambda _ok: self._settled(ask_id), failed, self)
+
+
+_desks: list[AskDesk] = []
+
+
+def _tidy() -> None:
+    _desks[:] = [d for d in _desks if isValid(d)]
 
 
 class AskWindow(QDialog):

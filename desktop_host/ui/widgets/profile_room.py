@@ -11,6 +11,7 @@ from desktop_host.core.profiles import ProfilesPort
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import icon
 from desktop_host.ui.viewmodels.profiles import ProfileList
+from desktop_host.ui.widgets.move_dialog import MoveDialog
 from desktop_host.ui.widgets.profiles_page import ProfilesPage
 
 if TYPE_CHECKING:
@@ -29,8 +30,11 @@ class ProfileRoom(QObject):
         self._page: ProfilesPage | None = None
         self._return = False
         self.menu: QMenu | None = None
+        self.dialog: MoveDialog | None = None
         self.model.failed.connect(workspace.window.toasts.fail)
         self.model.told.connect(self._told)
+        self.model.handed.connect(self._handed)
+        workspace.acts.elsewhere.connect(lambda act, session: self.choose_target(session) if act == "move" else None)
         workspace.window.commands.bind("go.profiles", self.show)
         workspace.language_changed.connect(self._remember)
         workspace.window.rebuilt.connect(self._rebuilt)
@@ -68,6 +72,26 @@ class ProfileRoom(QObject):
         menu.addAction(icon("profile", "muted", 16), tr("profiles.manage"), self.show)
         self.menu = menu
         menu.popup(title.mapToGlobal(title.rect().bottomLeft()))
+
+    def choose_target(self, session: str) -> None:
+        """Ask which profile a conversation is to move to, or to be copied to."""
+        self.model.refresh()
+        found = self._w.sessions.found(session)
+        others = [name for name in self.model.names if name != self.model.current]
+        dialog = MoveDialog(self._w.window, (found.title if found else "") or tr("sidebar.untitled"), others)
+        dialog.chosen.connect(lambda name, keep: self.model.hand_over(session, name, keep=keep))
+        dialog.make_profile.connect(self._create)
+        self.dialog = dialog
+        dialog.open()
+
+    def _handed(self, session: str, name: str, made: str, kept: bool) -> None:
+        if not kept:
+            if session == self._w.session:
+                self._w.show_chat(None)
+            self._w.sessions.refresh()
+        words = tr("profiles.copied_to" if kept else "profiles.moved_to", name=name)
+        there = (tr("profiles.open"), lambda: self.model.open_window(name, None, made))
+        self._w.window.toasts.say(words, "check", there)
 
     def _create(self) -> None:
         self.show()

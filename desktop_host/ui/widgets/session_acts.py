@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog
 
 from desktop_host.core.errors import HostError
@@ -15,19 +15,26 @@ from desktop_host.ui.widgets.window import MainWindow
 
 
 class SessionActs(QObject):
-    """Rename, pin, delete, export."""
+    """Rename, pin, delete, export, summarise."""
+
+    elsewhere = Signal(str, str)
+    """`(act, session)`: `window` (show it in another window too) or `move` (to another profile)."""
 
     def __init__(self, window: MainWindow, sessions: Sessions) -> None:
         super().__init__(window)
         self._window, self._sessions = window, sessions
 
     def do(self, act: str, session: str) -> None:
-        """One act of the list's menu: `delete`, `pin`, `unpin`, `export_md`, `export_json`."""
+        """One act of the list's menu: `delete`, `pin`, `unpin`, `export_md`, `compact`, `move`, `window`."""
         match act:
             case "delete":
                 self.ask_delete(session)
             case "pin" | "unpin":
                 self._sessions.pin(session, act == "pin")
+            case "window" | "move":
+                self.elsewhere.emit(act, session)
+            case "compact":
+                self.summarise(session)
             case _:
                 self.export(session, act.removeprefix("export_"))
 
@@ -42,6 +49,12 @@ class SessionActs(QObject):
         """Pin, or take the pin out."""
         found = self._sessions.found(session)
         self._sessions.pin(session, not (found and found.pinned))
+
+    def summarise(self, session: str) -> None:
+        """Let a summary stand for what was said so far, for the model; the chat shows where, and how to undo it."""
+        say = self._window.toasts.say
+        say(tr("sessions.summarising"), "document")
+        self._sessions.summarise(session, lambda done: None if done else say(tr("sessions.too_short"), "info"))
 
     def ask_delete(self, session: str) -> None:
         """Ask, then delete."""

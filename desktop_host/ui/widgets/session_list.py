@@ -120,7 +120,7 @@ class SessionList(QListView):
 
     opened = Signal(str)
     wanted = Signal(str, str)
-    """`(act, session)`: `delete`, `pin`, `unpin`, `export_md`, `export_json`."""
+    """`(act, session)`: see `SessionActs.do`."""
 
     def __init__(self, model: Sessions) -> None:
         super().__init__()
@@ -195,6 +195,10 @@ class SessionList(QListView):
         menu.addAction(icon("edit"), tr("action.rename"), lambda: self.rename(session))
         pin = "unpin" if pinned else "pin"
         menu.addAction(icon("pin"), tr(f"action.{pin}"), lambda: self.wanted.emit(pin, session))
+        menu.addSeparator()
+        menu.addAction(icon("external"), tr("action.window"), lambda: self.wanted.emit("window", session))
+        menu.addAction(icon("profile"), tr("action.move"), lambda: self.wanted.emit("move", session))
+        menu.addAction(icon("document"), tr("action.compact"), lambda: self.wanted.emit("compact", session))
         menu.addSeparator()
         menu.addAction(icon("document"), tr("action.export_md"), lambda: self.wanted.emit("export_md", session))
         menu.addAction(icon("document"), tr("action.export_json"), lambda: self.wanted.emit("export_json", session))

@@ -42,18 +42,19 @@ class Workspace(QObject):
         window: the frame.
         bridge: the host, not started yet.
         retry: asked when the person wants to open the host again after a failure.
+        first: the conversation to begin with.
     """
 
     failed = Signal(object)
     language_changed = Signal(str)
     """Another language was set (`system`, `en`, `zh_CN`); the texts are installed already."""
 
-    def __init__(self, window: MainWindow, bridge: Bridge, retry: Callable[[], None]) -> None:
+    def __init__(self, window: MainWindow, bridge: Bridge, retry: Callable[[], None], first: str = "") -> None:
         super().__init__(window)
         if not window.built:
             window.build()
         self.window, self.bridge = window, bridge
-        self._retry = retry
+        self._retry, self._first = retry, first
         self.sessions = Sessions(bridge, self)
         self.servers = Servers(bridge, self)
         self.settings = ProfileSettings(bridge, self)
@@ -69,7 +70,7 @@ class Workspace(QObject):
         self.usage = UsageRoom(self)
         self.gateway = GatewayRoom(self)
         self.diagnostics = DiagnosticsRoom(self)
-        self._greeted = False
+        self._greeted, self._language = False, i18n.current().language
         self._open_error: HostError | None = None
         bind_commands(self)
         for model in (self.sessions, self.servers, self.settings, self.permissions, self.models):
@@ -254,7 +255,7 @@ class Workspace(QObject):
         if not self.settings.value("general.onboarded"):
             self.show_first_run()
         elif self.page == "chats":
-            self.show_chat(self.session or None)
+            self.show_chat(self._first or self.session or None)
 
     def _first_run_done(self, text: str) -> None:
         self.settings.set("general.onboarded", True)
@@ -269,8 +270,8 @@ class Workspace(QObject):
         keep("theme", look)
         keep("scale", scale)
         keep("language", language)
-        if i18n.pick_language(language) != i18n.current().language:
-            i18n.install(language)
+        if i18n.pick_language(language) != self._language:
+            self._language = i18n.install(language).language
             self.language_changed.emit(language)
             self.window.build()
         if not self._greeted and self.settings.loaded:
