@@ -79,7 +79,7 @@ class FailureCard(Card):
         self.setAccessibleName(f"{tr('server.why')}: {reason(report)}")
         self.add(row(icon_label("warning", "danger"), label(tr("server.why"), "heading"), space=Space.S))
         self.add(label(reason(report), "strong", selectable=True))
-        if report.message and report.message not in reason(report):
+        if not report.what and report.message and report.message not in reason(report):
             self.add(label(report.message, selectable=True))
         if mend := cause(report):
             self.add(label(mend))
