@@ -118,6 +118,8 @@ def test_a_form_with_every_kind_of_field_is_filled_by_the_keyboard_and_checked_i
     assert tuple(row.field.name for row in form.rows) == FIELDS
     fields = {row.field.name: row for row in form.rows}
     window.until(fields["name"].widgets[0].hasFocus)
+    view = window.workspace.chat.view
+    window.until(lambda: 0 <= card.mapTo(view.viewport(), card.rect().topLeft()).y() < 100)  # read from its top
     window.picture("form-empty")
     assert words(card).count("Your full, legal name") == 1
 
@@ -173,7 +175,6 @@ def test_a_form_with_every_kind_of_field_is_filled_by_the_keyboard_and_checked_i
     assert wrong == {"email", "homepage", "birthdate", "integer", "number", "untitledMultipleSelectEnum"}
     assert "From 1 to 100" in fields["integer"].error.text()
     assert fields["email"].widgets[0].hasFocus() and not card.done, "the first that is wrong has the focus"
-    view = window.workspace.chat.view
     window.until(lambda: not fields["email"].visibleRegion().isEmpty())
     assert view.viewport().rect().contains(fields["email"].mapTo(view.viewport(), fields["email"].rect().center()))
     window.picture("form-errors")

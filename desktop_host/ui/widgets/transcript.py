@@ -17,12 +17,10 @@ from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.pieces import button
 from desktop_host.ui.widgets.pulse import Pulse
 from desktop_host.ui.widgets.rows import Row, make, show, wire
-from desktop_host.ui.widgets.transcript_place import Place
+from desktop_host.ui.widgets.transcript_place import NEAR_END, Place
 
 WINDOW = 40
 """Rows kept as widgets. Building a widget costs about 2 ms; forty are built within a blink and scroll freely."""
-NEAR_END = 48
-"""Within so many pixels of the end the view follows the stream."""
 
 
 class _Inner(QWidget):
@@ -56,6 +54,7 @@ class TranscriptView(QScrollArea):
         """Position of the oldest row that has a widget."""
         self._following = True
         self._place = Place(self)
+        self._place.follows.connect(self._follow)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -118,13 +117,7 @@ class TranscriptView(QScrollArea):
 
     def reveal(self, card: AskCard) -> None:
         """Bring a question into sight: whole where it fits, else from its top."""
-        top = self._place.top(card)
-        bar = self.verticalScrollBar()
-        if card.height() + NEAR_END < self.viewport().height() and bar.maximum() - top < self.viewport().height():
-            self.to_end()
-            return
-        self._follow(False)
-        bar.setValue(top - theme.px(Space.M))
+        self._place.reveal(card)
 
     def load_earlier(self) -> None:
         """Give earlier rows widgets; what is read stays where it is."""
@@ -159,7 +152,7 @@ class TranscriptView(QScrollArea):
 
     def _take(self, entries: tuple[Entry, ...]) -> None:
         index = self._model.now.index
-        self._place.let_go()
+        self._place.let_row_go()
         for entry in entries:
             row = self._rows.get(entry.key)
             if row is not None:
