@@ -6,6 +6,7 @@ import base64
 import struct
 import zlib
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from desktop_host.core import events as ev
 from desktop_host.core.asks import ApproveTool, Ask, FillForm, OpenUrl, ReviewReply, ReviewSampling, SamplingCost
@@ -149,6 +150,26 @@ def tools(host: FakeHost, session: str) -> None:
     )  # fmt: skip
 
 
+def parts(host: FakeHost, session: str) -> None:
+    """A task in parts, in every state."""
+    late = freeze({"code": "rate_limited", "message": "429", "params": {"provider": "Anthropic"}})
+    missing = freeze({"code": "not_run", "message": "part 3 gave no result", "params": {}})
+
+    def part(number: int, name: str, state: str, **more: Any) -> ev.SubtaskChanged:
+        return ev.SubtaskChanged("p", number, name, state, **more)
+
+    _asked(
+        host, session, "Three days in Chengdu for two, and a written dossier",
+        _call("p", "host", "run_subtasks", "Work on parts side by side"), ev.ToolStarted("p"),
+        part(1, "Ways to get there 交通", "done", child="c1", skill="travel-planner@1.1.0", text="MU5401 at 08:05."),
+        part(2, "A quiet place to stay", "running", child="c2", skill="travel-planner@1.1.0"),
+        part(3, "Sights, with opening hours and what to book before", "failed", child="c3", skill="maps", error=late),
+        part(4, "Food 吃什么", "done", child="c4", skill="document-writer@1.1.0", instead_of="maps", text="火锅."),
+        part(5, "The dossier", "skipped", error=missing), part(6, "Budget", "waiting"),
+        ev.ToolProgress("p", 4, 6, "Food"),
+    )  # fmt: skip
+
+
 def waiting(ask: Ask, before: Iterable[ev.Event]) -> Callable[[FakeHost, str], None]:
     """A scene with an open question."""
 
@@ -199,6 +220,7 @@ SCENES: dict[str, Callable[[FakeHost, str], None]] = {
     "streaming": streaming,
     "markdown": writing,
     "tools": tools,
+    "parts": parts,
     "images": pictured,
     "approval": waiting(
         ApproveTool(

@@ -13,9 +13,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
+from desktop_host.core.entries import SubtaskEntry
+from desktop_host.core.events import SubtaskChanged
 from desktop_host.core.servers import ServerConfig, Stdio
 from desktop_host.engine.host import Host
 from desktop_host.ui.widgets.ask_card import AskCard
+from desktop_host.ui.widgets.subtask_rows import LOOKS, SubtaskRow
 from desktop_host.ui.widgets.tool_card import ToolCard
 from desktop_host.ui.widgets.user_message import UserMessage
 from tests.ui.test_skills_real_host import Window
@@ -93,7 +96,7 @@ def test_parts_are_lines_of_their_call_with_questions_above_and_ways_in_and_back
     window.qtbot.keyClick(ask, Qt.Key.Key_1)
     window.until(lambda: page.chat.transcript.now.last_stop is not None, LONG)
     assert [parts.rows[n].part.last.state for n in (1, 2, 3)] == ["done", "done", "failed"]
-    assert "Done" in parts.rows[1].state.text() and "Failed" in parts.rows[3].state.text()
+    assert "Done" in parts.rows[1].state_text and "Failed" in parts.rows[3].state_text
     assert "3 of 3" in cards(ToolCard)[0]._line.text()
     grab(window, "subtasks-done")
     child = parts.rows[1].part.last.child
@@ -103,3 +106,11 @@ def test_parts_are_lines_of_their_call_with_questions_above_and_ways_in_and_back
     grab(window, "subtasks-part")
     window.qtbot.mouseClick(back, Qt.MouseButton.LeftButton)
     window.until(lambda: page.chat.session == above, LONG)
+
+
+@pytest.mark.parametrize("state", [*LOOKS])
+def test_every_state_of_a_part_has_a_look_and_a_word(qtbot: QtBot, state: str) -> None:
+    row = SubtaskRow(SubtaskEntry(SubtaskChanged("c", 1, "Part", state), 0.0, 2.0))
+    qtbot.addWidget(row)
+    assert row.state_text and "chat.part" not in row.state_text
+    assert row.open_button.isHidden(), "there is no session to open"

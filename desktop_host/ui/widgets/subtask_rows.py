@@ -10,17 +10,18 @@ from PySide6.QtWidgets import QFrame, QWidget
 from desktop_host.core.entries import SubtaskEntry
 from desktop_host.i18n import current, tr
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
-from desktop_host.ui.widgets.pieces import Elided, button, column, icon_label, label, row
+from desktop_host.ui.widgets.pieces import Elided, column, icon_button, icon_label, row
 
-_LOOKS = {
+LOOKS = {
     "waiting": ("clock", "muted"),
     "running": ("tool", "accent"),
     "done": ("check", "success"),
     "failed": ("error", "danger"),
-    "skipped": ("arrow-right", "muted"),
+    "skipped": ("close", "muted"),
     "cancelled": ("stop", "muted"),
     "unknown": ("warning", "warning"),
 }
+"""State to icon and colour."""
 
 
 def duration(seconds: float) -> str:
@@ -52,11 +53,16 @@ class SubtaskRow(QFrame):
         words.addWidget(self._name)
         words.addWidget(self._line)
         line.addLayout(words, 1)
-        self.state = label("", "caption", wrap=False)
-        line.addWidget(self.state)
-        self.open_button = button(tr("chat.part.open"), lambda: self.opened.emit(self.part.last.child), role="quiet")
+        self.open_button = icon_button(
+            "chevron-right", tr("chat.part.open"), lambda: self.opened.emit(self.part.last.child)
+        )
         line.addWidget(self.open_button)
         self.show_part(part)
+
+    @property
+    def state_text(self) -> str:
+        """How it stands, by whom and with what."""
+        return self._line.toolTip() or self._line.text()
 
     @property
     def under_way(self) -> bool:
@@ -67,13 +73,13 @@ class SubtaskRow(QFrame):
         """Show how it now stands."""
         self.part = part
         last = part.last
-        icon, role = _LOOKS[last.state]
+        icon, role = LOOKS[last.state]
         set_icon(self._mark, icon, role)
         self._name.put(f"{last.number}. {last.name}")
-        self._line.put(_says(part))
-        self._line.setVisible(bool(self._line.text()))
         self.open_button.setVisible(bool(last.child))
-        self.open_button.setAccessibleName(tr("chat.part.open_named", name=last.name))
+        named = tr("chat.part.open_named", name=last.name)
+        self.open_button.setAccessibleName(named)
+        self.open_button.setToolTip(named)
         self.tick()
 
     def tick(self) -> None:
@@ -83,8 +89,8 @@ class SubtaskRow(QFrame):
         end = time.time() if self.under_way else self.part.changed_at
         if last.state in ("running", "done", "failed"):
             word = f"{word} · {duration(max(0.0, end - self.part.started_at))}"
-        self.state.setText(word)
-        words = f"{self._name.text()}: {word}"
+        self._line.put("  ·  ".join(filter(None, (word, _says(self.part)))))
+        words = f"{last.number}. {last.name}: {word}"
         if self.accessibleName() != words:
             self.setAccessibleName(words)
 
