@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +103,11 @@ async def test_what_was_granted_or_denied_in_the_profile_holds_for_callers_from_
         assert not found.is_error
 
 
-@pytest.mark.parametrize("mode", ERAS)
-async def test_changed_tools_and_resources_are_passed_on(mode: str, home: Path) -> None:
+@pytest.mark.parametrize(("mode", "way"), [("auto", "stdio"), ("legacy", "stdio"), ("legacy", "http")])
+async def test_changed_tools_and_resources_are_passed_on(mode: str, way: str, home: Path) -> None:
     """Hazard E58: tools that change at run time, in both eras, through two servers."""
+    from mcp import MCPError
+
     told: asyncio.Queue[str] = asyncio.Queue()
 
     async def message(received: Any) -> None:
@@ -114,11 +117,16 @@ async def test_changed_tools_and_resources_are_passed_on(mode: str, home: Path) 
             told.put_nowait(received.params.uri)
 
     stats = "gateway://notes/knowledge://stats"
-    async with over_stdio(home, mode, message_handler=message) as client:
-        hidden = ["gateway://nobody/knowledge://stats", "knowledge://stats"]
+    hidden = ["gateway://nobody/knowledge://stats", "knowledge://stats"]
+    async with AsyncExitStack() as stack:
+        if way == "http":
+            assert (await program(home, "secrets", "set", "gateway", given="main-token-1"))[0] == 0
+            url = await stack.enter_async_context(over_http(home))
+            using: Any = bearing(url, "main-token-1", mode, message_handler=message)
+        else:
+            using = over_stdio(home, mode, message_handler=message)
+        client = await stack.enter_async_context(using)
         if mode == "legacy":
-            from mcp import MCPError
-
             with pytest.warns(UserWarning, match="listen"):
                 await client.subscribe_resource(stats)
             for uri in hidden:
