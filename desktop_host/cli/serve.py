@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import os
 
 from desktop_host.cli.context import Run, Verb
 from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.host_calls import Caller, GatewayKey, GatewaySpec
 from desktop_host.i18n import tr
 
+SERVES = "DESKTOP_HOST_SERVES"
+"""Folders of the profiles that are being served further up."""
 SECRET = "gateway"
 """Name of the bearer token in the vault; that of a key `NAME` is `gateway-NAME`."""
 
@@ -70,6 +73,7 @@ async def serve(run: Run) -> int:
         raise UserFault("usage", "serve needs --stdio or --http HOST:PORT", reason="serve_how")
     if run.gateway is None:
         raise HostError("bug", "this build has no gateway")
+    _mark_served(str(run.host.folder))
     found = callers(ns.keys or [], ns.allow)
     if ns.stdio:
         if len(found) > 1:
@@ -86,6 +90,19 @@ async def serve(run: Run) -> int:
 
     await run.gateway(run.host, GatewaySpec(address=(host, port), keys=keys, ready=ready))
     return 0
+
+
+def _mark_served(profile: str) -> None:
+    """Tell servers that are started from here whose they are: one that serves this profile would start itself anew.
+
+    Raises:
+        UserFault: `usage`, this process was started by a gateway of this very profile.
+    """
+    above = [p for p in os.environ.get(SERVES, "").split(os.pathsep) if p]
+    if profile in above:
+        raise UserFault("usage", f"the profile {profile} has its own gateway among its servers", reason="gateway_loop",
+                        profile=profile)  # fmt: skip
+    os.environ[SERVES] = os.pathsep.join([*above, profile])
 
 
 def _is_ip(host: str) -> bool:

@@ -23,7 +23,7 @@ from desktop_host.servers.http import HTTP_FAILED
 from desktop_host.servers.tap import WHOLE
 from desktop_host.servers.tool_tasks import run_task
 from desktop_host.servers.url_asks import opened
-from desktop_host.servers.wiring import CALLING, CallInFlight, Deadline
+from desktop_host.servers.wiring import CALLING, MARKS, CallInFlight, Deadline
 
 _numbers = itertools.count(1)
 MOST_PAGES = 10
@@ -122,7 +122,8 @@ async def call_tool(
         })  # fmt: skip
         if tool in connection.catalog.as_tasks:
             return await run_task(client, tool, thaw(arguments), on_status)
-        meta: Any = {LOG_LEVEL: connection.wiring.config.log_level} if connection.modern else None
+        level = {LOG_LEVEL: connection.wiring.config.log_level} if connection.modern else {}
+        meta: Any = {**MARKS.get(), **level} or None
         for tries in itertools.count(1):
             try:
                 return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import mcp_types as T
@@ -18,6 +19,9 @@ from desktop_host.servers.served_skills import EXTENSION
 from desktop_host.servers.tap import Tap
 from desktop_host.servers.wiring import Wiring
 
+INSTANCE = "desktop-host/instance"
+INSTANCE_ID = secrets.token_hex(8)
+"""Another one for each process: by it the gateway knows a host that has come to itself."""
 _WIRE = (T.CONNECTION_CLOSED, T.REQUEST_TIMEOUT, HTTP_FAILED, HTTP_STATUS)
 """Codes that tell of the way to the server, not of what it speaks."""
 
@@ -37,7 +41,7 @@ def make_client(wiring: Wiring, tap: Tap, mode: str, answers: Callbacks) -> Clie
         logging_callback=answers.logging,
         log_level=log_level,
         message_handler=answers.message,
-        extensions=[advertise(EXTENSION), *_pages(wiring)],
+        extensions=[advertise(EXTENSION), advertise(INSTANCE, {"id": INSTANCE_ID}), *_pages(wiring)],
         cache=None,  # The catalog is the cache; a second one would hide what the person refreshes.
     )
 

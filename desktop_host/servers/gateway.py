@@ -29,12 +29,15 @@ from desktop_host.core.sharing import Heard
 from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import freeze
 from desktop_host.servers import gateway_wire as wire
+from desktop_host.servers.client import INSTANCE, INSTANCE_ID
 from desktop_host.servers.gateway_asking import Operations
 from desktop_host.servers.gateway_names import parted
 from desktop_host.servers.gateway_news import GatewayNews, connection_of
+from desktop_host.servers.wiring import MARKS
 
 PAGE = 200
 """Tools, resources or prompts of one page of a list."""
+MARKS_LIMIT = 4_000
 INSTRUCTIONS = (
     "Several servers behind one: the part of a tool's name before the double underscore names its server. A call that"
     " is refused says how its owner can allow it; do not try other ways to the same end."
@@ -61,8 +64,14 @@ class Desk:
         self.server.middleware.append(self._hear)
 
     async def _hear(self, ctx: _Context, call_next: CallNext) -> HandlerResult:
-        """Tell of each request; what it carried is not told."""
+        """Tell of each request; what it carried is not told.
+
+        Raises:
+            MCPError: a server of this host is its own gateway.
+        """
         started, ok = time.time(), False
+        if _is_ourselves(ctx):
+            raise MCPError(code=T.INVALID_REQUEST, message="a loop: this gateway belongs to the host that asks")
         try:
             result = await call_next(ctx)
             ok = not (isinstance(result, T.CallToolResult) and result.is_error)
@@ -86,6 +95,7 @@ class Desk:
             text = f"There is no tool {params.name!r}. Ask for the list of tools again."
             return T.CallToolResult(content=[T.TextContent(type="text", text=text)], is_error=True)
         given = freeze(params.arguments or {})
+        MARKS.set(_marks(dict(ctx.meta or {})))
         outcome = await self.operations.run(
             ctx, params, params.name,
             lambda client: self._calls.call(self._caller, spec, given, client.report, client),
@@ -172,6 +182,20 @@ class Desk:
     def _watch(self, uri: str) -> AsyncGenerator[str, None]:
         server, own = parted(uri)
         return self._calls.watch(self._caller, server, own)
+
+
+def _marks(meta: dict[str, Any]) -> dict[str, Any]:
+    """What a chain of hosts says of itself; nothing else of `_meta` is passed on."""
+    marks = {key: value for key, value in meta.items() if key.startswith(wire.MARK)}
+    return marks if len(repr(marks)) < MARKS_LIMIT else {}
+
+
+def _is_ourselves(ctx: _Context) -> bool:
+    known = ctx.session.client_capabilities
+    extensions: Any = known.extensions if known is not None else None
+    if extensions is None and ctx.method == "initialize":
+        extensions = ((ctx.params or {}).get("capabilities") or {}).get("extensions")
+    return ((extensions or {}).get(INSTANCE) or {}).get("id") == INSTANCE_ID
 
 
 def _client_of(ctx: _Context) -> str:

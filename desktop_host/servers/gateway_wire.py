@@ -26,6 +26,8 @@ from desktop_host.core.values import thaw
 from desktop_host.servers import translate
 from desktop_host.servers.gateway_names import address
 
+MARK = "desktop-host/"
+"""What a chain of hosts says of itself in `_meta` begins so."""
 _TOLD = {
     Outcome.DENIED: "The call was not allowed.",
     Outcome.CANCELLED: "The call was cancelled.",
@@ -62,7 +64,9 @@ def result(outcome: ToolOutcome, spec: ToolSpec) -> T.CallToolResult:
     if not blocks and failed:
         blocks = [T.TextContent(type="text", text=_TOLD.get(outcome.outcome, "The call failed."))]
     structured = thaw(outcome.structured) if isinstance(outcome.structured, dict) else None
-    return T.CallToolResult(content=blocks, structured_content=structured, is_error=failed)
+    raw = outcome.raw.get("_meta") if isinstance(outcome.raw, dict) else None
+    marks: Any = {k: thaw(v) for k, v in raw.items() if k.startswith(MARK)} if isinstance(raw, dict) else None
+    return T.CallToolResult(content=blocks, structured_content=structured, is_error=failed, _meta=marks or None)
 
 
 def block(made: ContentBlock, server: str) -> T.ContentBlock | None:

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 from desktop_host.core.admin import SecretStore
 from desktop_host.core.exchange import Origin, RunningCall
@@ -86,6 +88,10 @@ class CallInFlight:
 
 CALLING: ContextVar[CallInFlight | None] = ContextVar("desktop_host_calling", default=None)
 """The call on whose behalf the SDK runs a callback, where the transport tells (modern era, HTTP)."""
+
+
+MARKS: ContextVar[Mapping[str, Any]] = ContextVar("desktop_host_marks", default=MappingProxyType({}))
+"""What a client outside said of the chain its call belongs to (`_meta`); passed on to the server behind."""
 
 
 @dataclass(slots=True)

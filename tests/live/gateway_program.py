@@ -46,8 +46,8 @@ async def over_stdio(home: Path, mode: str, *argv: str, **callbacks: Any) -> Asy
 
 
 @asynccontextmanager
-async def over_http(home: Path, *argv: str) -> AsyncIterator[str]:
-    line = words(home, "serve", "--http", "127.0.0.1:0", *argv)
+async def over_http(home: Path, *argv: str, at: str = "127.0.0.1:0") -> AsyncIterator[str]:
+    line = words(home, "serve", "--http", at, *argv)
     process = await asyncio.create_subprocess_exec(*line, env=env(home), stderr=asyncio.subprocess.PIPE)
     try:
         assert process.stderr is not None
