@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from desktop_host.app.tenants import Tenants
+    from desktop_host.core.errors import HostError
     from desktop_host.core.host_calls import GatewaySpec
     from desktop_host.engine.host import Host, HostSpec
 
@@ -68,7 +69,7 @@ def _command(argv: list[str]) -> int:
         home = parse(argv).home
     except HostError:
         home = None
-    return run_command(argv, opener, profiles=_profiles(home), demo=_demo, gateway=_gateway)
+    return run_command(argv, opener, profiles=_profiles(home), demo=_demo, gateway=_gateway, rescue=_rescue)
 
 
 def _spec(ns: Namespace) -> HostSpec:
@@ -94,6 +95,12 @@ async def _gateway(host: Host, spec: GatewaySpec) -> None:
     from desktop_host.app.sharing import serve_gateway
 
     await serve_gateway(host, spec)
+
+
+async def _rescue(spec: HostSpec, error: HostError, target: Path) -> tuple[Path, tuple[str, ...]]:
+    from desktop_host.app.rescue import rescue
+
+    return await rescue(spec, error, target)
 
 
 def _demo(ns: Namespace) -> int:

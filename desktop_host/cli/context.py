@@ -14,12 +14,14 @@ from desktop_host.cli.reading import Stdin
 from desktop_host.core.errors import HostError, KnownFault, UserFault
 from desktop_host.core.host_calls import GatewaySpec
 from desktop_host.core.values import FrozenDict, freeze
-from desktop_host.engine.host import Host
+from desktop_host.engine.host import Host, HostSpec
 
 INTERRUPTED = 130
 """Exit code of a run that was stopped."""
 
 
+Rescue: TypeAlias = Callable[[HostSpec, HostError, Path], Awaitable[tuple[Path, tuple[str, ...]]]]
+"""Writes a report of a profile that cannot be opened; returns its path and the names of its files."""
 ServeGateway: TypeAlias = Callable[[Host, GatewaySpec], Awaitable[None]]
 """Serves a host to other hosts until it is cancelled or its input ends."""
 

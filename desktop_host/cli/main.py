@@ -12,7 +12,7 @@ from importlib import import_module
 
 from desktop_host import i18n
 from desktop_host.cli.arguments import parse
-from desktop_host.cli.context import INTERRUPTED, Run, ServeGateway, Verb
+from desktop_host.cli.context import INTERRUPTED, Rescue, Run, ServeGateway, Verb
 from desktop_host.cli.output import Output, silence, utf8
 from desktop_host.cli.profiles import profiles_verb
 from desktop_host.cli.signals import ENDING, On
@@ -43,6 +43,7 @@ def run(
     knowledge: Callable[[Namespace], int] | None = None,
     demo: Callable[[Namespace], int] | None = None,
     gateway: ServeGateway | None = None,
+    rescue: Rescue | None = None,
 ) -> int:
     """Do what the command line says and return its exit code.
 
@@ -53,6 +54,7 @@ def run(
         knowledge: runs the bundled knowledge server; None: this room starts it.
         demo: the main job in one command.
         gateway: serves a host to other hosts.
+        rescue: writes the report of a profile that cannot be opened.
     """
     utf8()
     try:
@@ -74,7 +76,7 @@ def run(
         with asyncio.Runner() as runner:
             if ns.verb == "profiles":
                 return runner.run(profiles_verb(ns, out, profiles))
-            return runner.run(_hosted(ns, out, opener, gateway))
+            return runner.run(_hosted(ns, out, opener, gateway, rescue))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -94,7 +96,9 @@ def run(
         return _crashed(out, error)
 
 
-async def _hosted(ns: Namespace, out: Output, opener: Opener, gateway: ServeGateway | None) -> int:
+async def _hosted(
+    ns: Namespace, out: Output, opener: Opener, gateway: ServeGateway | None, rescue: Rescue | None
+) -> int:
     """Open the host and do the verb on it."""
     task = asyncio.current_task()
     assert task is not None
@@ -117,7 +121,7 @@ async def _hosted(ns: Namespace, out: Output, opener: Opener, gateway: ServeGate
                 raise
             from desktop_host.cli.settings import not_opened
 
-            return not_opened(out, error)
+            return await not_opened(out, error, host_spec(ns), ns.report, rescue)
 
 
 async def _logged(work: Awaitable[int]) -> int:

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from desktop_host.cli.context import Run, Verb
+from desktop_host.cli.context import Rescue, Run, Verb
 from desktop_host.cli.output import Output, error_object
 from desktop_host.core import settings as core
 from desktop_host.core.errors import HostError
+from desktop_host.engine.host import HostSpec
 from desktop_host.i18n import Translator, current, error_text, finding_text, tr
 
 
@@ -93,12 +94,17 @@ def _path(typed: str) -> Path:
     return Path(typed).expanduser()
 
 
-def not_opened(out: Output, error: HostError) -> int:
-    """What `doctor` says where the profile cannot be opened at all: that is the finding."""
+async def not_opened(
+    out: Output, error: HostError, spec: HostSpec, report: str | None = None, rescue: Rescue | None = None
+) -> int:
+    """What `doctor` says where the profile cannot be opened at all: that is the finding, and of that is the report."""
     what, remedy = error_text(error)
     plain = error_object(error)
     row = {"check": "profile", "ok": False, "detail": plain["message"], "remedy": plain["remedy"] or None}
     out.item(row, f"✗ {what}\n  {remedy}".rstrip())
+    if report is not None and rescue is not None:
+        path, names = await rescue(spec, error, _path(report))
+        out.note(tr("cli.doctor.report", path=path, files=", ".join(names)))
     return 1
 
 

@@ -514,6 +514,19 @@ def test_profiles_do_not_see_each_other(program):
     assert sorted(p.name for p in program.folder.iterdir()) == ["home", "passphrase", "script.json"]
 
 
+def test_doctor_tells_and_reports_a_profile_that_cannot_be_opened(program):
+    program("settings", "get", "general.theme")
+    folder = program.home / "profiles" / "default"
+    (folder / "settings.toml").write_text('[network]\nproxy = "http://u:hidden-value@p:1"\n[broken\n')
+    report = program.folder / "report.zip"
+    code, (row,) = program.json("doctor", "--report", str(report))
+    assert (code, row["check"], row["ok"]) == (1, "profile", False) and row["remedy"]
+    with zipfile.ZipFile(report) as bundle:
+        texts = {name: bundle.read(name).decode() for name in bundle.namelist()}
+    assert "bad_settings" in texts["checks.json"] and "[broken" in texts["settings.toml"]
+    assert "hidden-value" not in "".join(texts.values())
+
+
 def test_settings_usage_models_and_doctor_have_their_shapes(program):
     assert program.json("settings", "set", "tools.max_steps", "7") == (0, [{"key": "tools.max_steps", "value": 7}])
     assert program("settings", "get", "tools.max_steps")[:2] == (0, "7\n")
