@@ -172,7 +172,10 @@ class PostgresDatabase:
             return old
         if old is not None:
             self._made.discard(old)
-        connection = psycopg.connect(**self._params, autocommit=True, client_encoding="utf8")  # type: ignore[arg-type]
+        # Nothing is prepared by name: behind a pooler each transaction may meet another server process.
+        connection = psycopg.connect(
+            **self._params, autocommit=True, client_encoding="utf8", prepare_threshold=None  # type: ignore[arg-type]
+        )  # fmt: skip
         connection.adapters.register_loader("numeric", Whole)
         self._own.connection = connection
         self._made.add(connection)
