@@ -33,6 +33,7 @@ class Model(OpenReviewer):
 
     async def sample(self, origin: Origin, request: SamplingRequest) -> SamplingReply:
         self.asked.append((origin, request))
+        await self._wait()
         if self.fail:
             raise HostError(self.fail, f"no: {self.fail}")
         return SamplingReply(self.blocks, "m-1", self.stop)
@@ -85,6 +86,29 @@ async def test_every_field_is_read_and_what_must_not_pass_does_not(tmp_path: Pat
     )
     assert r.context == "allServers", "shown to the person, granted by nobody"
     assert "vendor" not in repr(r), "metadata is not forwarded"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_of_two_calls_at_once_the_one_that_asks_is_named_or_both_are_and_none_is_guessed(
+    tmp_path: Path, era: str
+) -> None:
+    """Nothing on a legacy connection tells which call asks; two chats at once are refused there."""
+    gate = asyncio.Event()
+    reviewer = Model(blocks=(Text("ok"),), gate=gate)
+    async with stage(tmp_path, asking(era), reviewer=reviewer) as s:
+        calls = [
+            asyncio.create_task(s.call("asking", tool, call_id=call_id))
+            for tool, call_id in (("everything", "c1"), ("with-result", "c2"))
+        ]
+        await until(lambda: len(reviewer.asked) == 2)
+        gate.set()
+        await asyncio.gather(*calls)
+        told = sorted((o.call_id or "", tuple(c.name for c in o.calls)) for o, _r in reviewer.asked)
+        if era == "modern":
+            assert told == [("c1", ("everything",)), ("c2", ("with-result",))]
+        else:
+            assert ("", ("everything", "with-result")) in told, "the second question has two calls to belong to"
+        assert all(o.session == "s1" for o, _r in reviewer.asked)
 
 
 @pytest.mark.parametrize("tool", ["unbalanced", "twice-named", "audio"])
