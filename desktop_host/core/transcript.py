@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from desktop_host.core import events as ev
 from desktop_host.core.entries import (
@@ -20,7 +22,7 @@ from desktop_host.core.values import FrozenDict
 
 __all__ = [
     "AskEntry", "AssistantEntry", "Entry", "NoticeEntry", "SubtaskEntry", "ToolEntry", "Transcript", "UserEntry",
-    "fold",
+    "fold", "fold_all",
 ]  # fmt: skip
 
 
@@ -44,6 +46,8 @@ class Transcript:
     output_tokens: int = 0
     cost_usd: float | None = 0.0
     last_seq: int = 0
+    partial: bool = False
+    """What was said before is left out: it is not read yet."""
 
     def entry(self, key: str) -> Entry | None:
         """The entry of this key."""
@@ -51,8 +55,29 @@ class Transcript:
         return None if at is None else self.entries[at]
 
 
+class _Growing(list[Entry]):
+    """Entries while many events are folded at once: changed in place, since nobody else sees them yet."""
+
+
+def fold_all(t: Transcript, events: Iterable[ev.Stamped]) -> Transcript:
+    """The same as `fold` one after another, in time that grows with the events and not with their square."""
+    rows: Any = _Growing(t.entries)
+    t = replace(t, entries=rows, index=dict(t.index))
+    for stamped in events:
+        t = fold(t, stamped)
+    return replace(t, entries=tuple(t.entries))
+
+
 def _put(t: Transcript, entry: Entry) -> Transcript:
     at = t.index.get(entry.key)
+    rows: object = t.entries
+    if isinstance(rows, _Growing):
+        if at is None:
+            t.index[entry.key] = len(rows)
+            rows.append(entry)
+        else:
+            rows[at] = entry
+        return t
     if at is None:
         return replace(t, entries=(*t.entries, entry), index={**t.index, entry.key: len(t.entries)})
     return replace(t, entries=(*t.entries[:at], entry, *t.entries[at + 1 :]))
@@ -61,6 +86,12 @@ def _put(t: Transcript, entry: Entry) -> Transcript:
 def _drop(t: Transcript, key: str) -> Transcript:
     at = t.index.get(key)
     if at is None:
+        return t
+    rows: object = t.entries
+    if isinstance(rows, _Growing):
+        del rows[at]
+        t.index.clear()
+        t.index.update({e.key: i for i, e in enumerate(rows)})
         return t
     entries = (*t.entries[:at], *t.entries[at + 1 :])
     return replace(t, entries=entries, index={e.key: i for i, e in enumerate(entries)})

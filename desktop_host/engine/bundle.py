@@ -7,16 +7,24 @@ import json
 from typing import Any
 
 from desktop_host.core.codec import block_to_mcp
-from desktop_host.core.events import Stamped
-from desktop_host.core.transcript import AssistantEntry, Entry, ToolEntry, Transcript, UserEntry, fold
+from desktop_host.core.events import Stamped, UserSaid
+from desktop_host.core.ports import History
+from desktop_host.core.transcript import AssistantEntry, Entry, ToolEntry, Transcript, UserEntry, fold_all
 
 
 def transcript_of(session: str, title: str, events: tuple[Stamped, ...]) -> Transcript:
     """The conversation behind a journal."""
-    transcript = Transcript(session=session, title=title)
-    for stamped in events:
-        transcript = fold(transcript, stamped)
-    return transcript
+    return fold_all(Transcript(session=session, title=title), events)
+
+
+async def newest_of(history: History, session: str, count: int | None) -> tuple[tuple[Stamped, ...], bool]:
+    """The events of the newest turns, and whether there are others before them; all where `count` is None."""
+    after = 0 if count is None else await history.tail_seq(session, count)
+    events = await history.read(session, after)
+    if not after:
+        return events, False
+    begin = next((i for i, s in enumerate(events) if isinstance(s.event, UserSaid)), None)
+    return (events[begin:], True) if begin is not None else (await history.read(session), False)
 
 
 def to_markdown(transcript: Transcript) -> str:

@@ -109,10 +109,11 @@ class Host(Retelling, ToolSide):
             if other:
                 await self.servers.roots_changed(session)
 
-    async def transcript(self, session: str) -> Transcript:
+    async def transcript(self, session: str, newest: int | None = None) -> Transcript:
         """The conversation as it stands, the reply that streams included.
 
-        A turn left open by a dead host is closed first, unless another process has the session.
+        A turn left open by a dead host is closed first, unless another process has the session. With `newest` so
+        many events are enough: of a longer one come the turns that begin within them, marked as `partial`.
         """
         row = await self.history.row(session)
         if row.last_turn is TurnStatus.OPEN and self._sessions.find(session) is None:
@@ -121,7 +122,8 @@ class Host(Retelling, ToolSide):
             except UserFault as fault:
                 if fault.code != "session_busy":
                     raise
-        transcript = bundle.transcript_of(session, row.title, await self.history.read(session))
+        events, partial = await bundle.newest_of(self.history, session, newest)
+        transcript = replace(bundle.transcript_of(session, row.title, events), partial=partial)
         context = self._sessions.context(session)
         if context is not None and context.live is not None:
             text, thinking = ("".join(part) for part in context.live)

@@ -163,6 +163,11 @@ class JournalHistory:
         row = await self._database.read(lambda db: one(db, session, query))
         return int(row[0])
 
+    async def tail_seq(self, session: str, count: int) -> int:
+        query = "SELECT seq FROM events WHERE owner = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
+        row = await self._database.read(lambda db: db.execute(query, (owner_of(db, session), count)).fetchone())
+        return 0 if row is None else int(row[0])
+
     async def open_turns(self) -> tuple[str, ...]:
         def find(db: Sql) -> tuple[str, ...]:
             rows = db.execute("SELECT id, session FROM sessions WHERE last_turn = 'open' ORDER BY id").fetchall()

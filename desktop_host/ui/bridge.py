@@ -199,11 +199,8 @@ class Bridge(QObject):
         except (CancelledError, asyncio.CancelledError):
             return
         except Exception as cause:
-            error = named(cause)
-            if failed is not None:
-                failed(error)
-            else:
-                self.failed_call.emit(error)
+            if not self._closing:  # else the host was closed under it
+                (failed or self.failed_call.emit)(named(cause))
             return
         done(value)
 

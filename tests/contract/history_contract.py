@@ -62,6 +62,7 @@ class HistoryContract:
             desk.history.append([said("x", session="ghost")]), desk.history.rename("ghost", "t"),
             desk.history.delete("ghost"), desk.history.lease("ghost"), desk.history.put_state("ghost", "k", 1),
             desk.history.save_draft("ghost", 1, "", ""), desk.history.last_seq("ghost"),
+            desk.history.tail_seq("ghost", 1),
         ):  # fmt: skip
             with pytest.raises(UserFault) as caught:
                 await attempt
@@ -85,6 +86,7 @@ class HistoryContract:
         assert await desk.history.read("s", after=5) == tuple(events[3:])
         assert await desk.history.read("s", after=1, limit=2) == tuple(events[1:3])
         assert await desk.history.last_seq("s") == 9
+        assert [await desk.history.tail_seq("s", n) for n in (0, 2, 4, 5, 99)] == [9, 5, 1, 0, 0]
 
     async def test_big_strings_come_back_whole_wherever_they_stand(self, desk: Desk) -> None:
         """Hazard I92: a 2 MB result is kept and readable."""

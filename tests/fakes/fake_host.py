@@ -186,7 +186,7 @@ class FakeHost(Host):
         self.asked_standings.append(session)
         return self.limits
 
-    async def transcript(self, session: str) -> Transcript:
+    async def transcript(self, session: str, newest: int | None = None) -> Transcript:
         if session not in self.transcripts:
             raise UserFault("not_found", f"no session {session}", thing=session)
         return self.transcripts[session]

@@ -145,6 +145,10 @@ class MemoryHistory:
         events = self._kept(session).events
         return events[-1].seq if events else 0
 
+    async def tail_seq(self, session: str, count: int) -> int:
+        events = self._kept(session).events
+        return events[-count - 1].seq if len(events) > count else 0
+
     async def save_draft(self, session: str, turn: int, text: str, thinking: str) -> None:
         self._free(session).draft = (turn, text, thinking)
 

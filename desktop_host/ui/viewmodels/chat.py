@@ -21,6 +21,10 @@ from desktop_host.ui.viewmodels.composer import message
 from desktop_host.ui.viewmodels.retelling import Retelling
 from desktop_host.ui.viewmodels.transcript import TranscriptModel
 
+BEFORE_MS = 200
+"""The newest is painted first."""
+NEWEST = 400
+"""Events that are read before a conversation is shown; those before them come while it is on the screen."""
 DRAFT_PAUSE_MS = 600
 """A draft is kept when the person stops typing for so long."""
 
@@ -60,6 +64,8 @@ class Chat(QObject):
         self._drafts: dict[str | None, str] = {}
         self._reading: str | None = None
         self._later: list[Stamped] = []
+        self._since: list[Stamped] | None = None
+        """What happened since the whole conversation is being read."""
         self._draft_timer = QTimer(self)
         self._draft_timer.setSingleShot(True)
         self._draft_timer.setInterval(DRAFT_PAUSE_MS)
@@ -75,7 +81,7 @@ class Chat(QObject):
         self._keep_draft()
         self.session = session
         self.transcript.load(Transcript(session or ""))
-        self._reading, self._later = None, []
+        self._reading, self._later, self._since = None, [], None
         if session is None:
             self.choices.begin(SessionOptions())
             self._set_busy(False)
@@ -88,7 +94,7 @@ class Chat(QObject):
         self._reading, self._later = session, []
 
         async def read(host: Host) -> _Opened:
-            transcript = await host.transcript(session)
+            transcript = await host.transcript(session, NEWEST)
             options = await host.history.options(session)
             draft = await host.history.state(session, "draft")
             return _Opened(transcript, options, draft if isinstance(draft, str) else "")
@@ -102,6 +108,8 @@ class Chat(QObject):
             self.transcript.load(found.transcript, later)
             self._set_busy(False)
             self.opened.emit()
+            if found.transcript.partial:
+                QTimer.singleShot(BEFORE_MS, self, lambda: self._read_before(session))
 
         def failed(error: HostError) -> None:
             if self._reading == session:
@@ -111,12 +119,26 @@ class Chat(QObject):
 
         self._bridge.then(read, done, failed, self)
 
+    def _read_before(self, session: str) -> None:
+        """Read what was said before, while the newest is shown and goes on."""
+        if self.session != session or not self.transcript.now.partial or self._since is not None:
+            return
+        since: list[Stamped] = []
+        self._since = since
+
+        def done(whole: Transcript) -> None:
+            if self._since is since:
+                self._since = None
+                self.transcript.complete(whole, since)
+
+        self._bridge.then(lambda h: h.transcript(session), done, self.failed.emit, self)
+
     def _reread(self) -> None:
         """Events were lost: read the journal again, quietly."""
         session = self.session
         if session is None or self._reading is not None:
             return
-        self._reading, self._later = session, []
+        self._reading, self._later, self._since = session, [], None
 
         def done(transcript: Transcript) -> None:
             if self._reading == session:
@@ -136,6 +158,8 @@ class Chat(QObject):
         if self._reading is not None:
             self._later += mine
         elif mine:
+            if self._since is not None:
+                self._since += mine
             self.transcript.take(mine)
 
     # ---- verbs

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_host.core.asks import Ask
 from desktop_host.core.events import Stamped, ThinkingStreamed, TokenDelta
 from desktop_host.core.sessions import SessionState, TurnStatus
-from desktop_host.core.transcript import AskEntry, Entry, Transcript, fold
+from desktop_host.core.transcript import AskEntry, Entry, Transcript, fold, fold_all
 
 
 class TranscriptModel(QObject):
@@ -23,6 +23,8 @@ class TranscriptModel(QObject):
     """`tuple[Entry, ...]`: new or changed rows, in order."""
     dropped = Signal(object)
     """`tuple[str, ...]`: keys of rows that are gone."""
+    grown = Signal(int)
+    """So many rows have come before all others."""
     status = Signal()
     """State, queue, title, model or usage changed."""
 
@@ -42,10 +44,22 @@ class TranscriptModel(QObject):
 
     def load(self, transcript: Transcript, later: Iterable[Stamped] = ()) -> None:
         """Show a conversation; `later` are events that came while it was read."""
-        for stamped in later:
-            transcript = fold(transcript, stamped)
-        self.now = transcript
+        self.now = fold_all(transcript, later)
         self.reset.emit()
+        self.status.emit()
+
+    def complete(self, whole: Transcript, later: Iterable[Stamped]) -> None:
+        """Put what was said before in front of what is shown; `later` are events that came while it was read."""
+        before, now = self.now.entries, fold_all(whole, later)
+        more = len(now.entries) - len(before)
+        self.now = now
+        if more < 0 or any(a.key != b.key for a, b in zip(before, now.entries[more:], strict=True)):
+            self.reset.emit()
+        else:
+            self.grown.emit(more)
+            fresh = tuple(b for a, b in zip(before, now.entries[more:], strict=True) if a != b)
+            if fresh:
+                self.changed.emit(fresh)
         self.status.emit()
 
     def take(self, events: Iterable[Stamped]) -> None:

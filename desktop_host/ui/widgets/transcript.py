@@ -85,6 +85,7 @@ class TranscriptView(QScrollArea):
         model.reset.connect(self._rebuild)
         model.changed.connect(self._take)
         model.dropped.connect(self._drop)
+        model.grown.connect(self._grow)
         theme.changed.connect(self._restyle)
         self._fit_width()
 
@@ -246,6 +247,10 @@ class TranscriptView(QScrollArea):
             case NoticeEntry():
                 return last.code != "retry_scheduled"
         return True
+
+    def _grow(self, more: int) -> None:
+        self._first += more
+        self._show_earlier()
 
     def _show_earlier(self) -> None:
         self._earlier.setVisible(self._first > 0)
