@@ -10,9 +10,9 @@ from desktop_host.core.asks import Advice
 from desktop_host.core.errors import HostError
 from desktop_host.core.events import Notice, SessionRenamed
 from desktop_host.core.host_tools import ALIAS
-from desktop_host.core.messages import ToolCall, user
+from desktop_host.core.messages import Image, ToolCall, user
 from desktop_host.core.models import Completed, ModelRequest, Purpose
-from desktop_host.core.routes import find
+from desktop_host.core.routes import Needs, find
 from desktop_host.core.tokens import of_request
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict
@@ -71,14 +71,29 @@ async def side_request(context: SessionContext, ref: str, purpose: Purpose, requ
 async def kind_of(context: SessionContext, said: str) -> str | None:
     """The route for a message, by what it is about; None where nothing is sorted or the chat's own model serves.
 
-    Needs the route `classification`, and a chat for which nobody chose a model.
+    Needs the route `classification`, and a chat for which nobody chose a model. A route of which no model may answer
+    now is no choice: the chat's own goes on.
     """
     routes = context.parts.settings.current().routes
-    kinds = [kind for kind in KINDS if find(routes, kind)]
-    if context.options.model is not None or not kinds or find(routes, Purpose.CLASSIFICATION) is None:
+    if context.options.model is not None or find(routes, Purpose.CLASSIFICATION) is None:
+        return None
+    needs = _needs(context)
+    kinds = [
+        kind for kind in KINDS
+        if find(routes, kind) and any(one.usable for one in await context.parts.models.explain(kind, needs))
+    ]  # fmt: skip
+    if not kinds:
         return None
     word = await _word(context, Purpose.CLASSIFICATION, _SORT, cut(said, LOOK_CHARS), 400)
     return next((kind.value for kind in kinds if kind.value == word.lower()), None)
+
+
+def _needs(context: SessionContext) -> Needs:
+    """What the next request asks of a model."""
+    prefix, conversation = context.prefix, context.conversation
+    assert prefix is not None
+    images = any(isinstance(b, Image) for m in conversation.messages() for b in m.blocks)
+    return Needs(conversation.tokens(prefix.system, prefix.tools), images, bool(prefix.tools))
 
 
 async def name(context: SessionContext, said: str) -> None:

@@ -87,6 +87,8 @@ class FixedModels:
     """What a request costs at most, by REF; 0 where nothing is said."""
     traits: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
     """Speed and intelligence, by REF."""
+    unusable: set[str] = field(default_factory=set)
+    """Names of routes of which no model may answer."""
 
     async def window(self, ref: str) -> int | None:
         return self.windows.get(ref)
@@ -98,7 +100,11 @@ class FixedModels:
         return (("haiku", "luna"),)
 
     async def explain(self, name: str, needs: Needs) -> tuple[Considered, ...]:
-        raise HostError("not_found", name)
+        """A model of this name stands for a route of it: usable, unless it is in `unusable`."""
+        if name not in self.models:
+            raise HostError("not_found", name)
+        usable = name not in self.unusable
+        return (Considered(name, usable, usable, ("first" if usable else "no_key",)),)
 
     async def open(self, ref: str) -> Any:
         found = self.models.get(ref)

@@ -67,6 +67,13 @@ async def test_a_model_that_a_person_chose_is_kept_whatever_the_message_is(rig):
     assert not r.models.models["classification"].asked
 
 
+async def test_a_route_of_which_no_model_may_answer_is_no_choice_and_nothing_is_sorted_for_it(rig):
+    r = routed(rig([["own"]]), classification="code", code=ListModel([["no"]]))
+    r.models.unusable.add("code")
+    assert (await r.say(await r.session(), "write a function")).text == "own"
+    assert not r.models.models["classification"].asked
+
+
 async def test_sorting_that_fails_leaves_the_chats_model(rig):
     r = routed(rig([["own"]]), classification=ModelFault("overloaded", "busy"), code=ListModel([["no"]]))
     assert (await r.say(await r.session(), "x")).text == "own"
