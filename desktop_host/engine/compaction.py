@@ -108,8 +108,18 @@ class Compactor:
         return self._context.conversation.tokens(prefix.system, prefix.tools) if prefix else 0
 
     async def _summary(self, ref: str, messages: tuple[Message, ...]) -> tuple[str, str]:
-        """The note, and the model that wrote it; a long conversation is read in pieces."""
+        """The note, and the model that wrote it: the route's, and where that fails the chat's own."""
         task = ref_for(self._parts.settings.current().routes, Purpose.SUMMARY, ref)
+        try:
+            return await self._note(task, messages)
+        except HostError as fault:
+            if task == ref or fault.code in ("budget_spent", "quota_spent"):
+                raise
+            _log.warning("the route for summaries failed, %s writes this one: %s", ref, fault)
+            return await self._note(ref, messages)
+
+    async def _note(self, task: str, messages: tuple[Message, ...]) -> tuple[str, str]:
+        """A note by one model; a long conversation is read in pieces."""
         window = await self._window(task)
         note, model = "", task
         for piece in pieces("\n\n".join(_lines(messages)), max(6_000, window * 3 // 2)):

@@ -11,6 +11,7 @@ from desktop_host.core.errors import ModelFault, UserFault
 from desktop_host.core.events import AssistantSaid, Compacted, CompactionUndone, Notice, UsageRecorded
 from desktop_host.core.messages import Message, Role, StopReason, Text, ToolResult
 from desktop_host.core.models import Completed, Purpose, Usage
+from desktop_host.core.routes import Link, Route
 from desktop_host.core.sessions import TurnStatus
 from desktop_host.core.skills import SkillPin, SkillPlan
 from desktop_host.core.transcript import NoticeEntry
@@ -146,6 +147,17 @@ async def test_a_summary_that_fails_is_told_and_the_turn_goes_on(rig):
     assert [(n.code, n.params["code"]) for n in r.of(Notice)] == [("compaction_failed", "overloaded")]
 
 
+async def test_where_the_route_for_summaries_fails_the_chats_own_model_writes_one(rig):
+    r = long(rig, [["one"], ["two"], ["three"]])
+    r.models.models["summary"] = broken = Summarising(r.model, fault=ModelFault("model_missing", "no key"))
+    r.settings.settings = replace(r.settings.settings, routes=(Route("summary", (Link("x"),)),))
+    session = await r.session()
+    for said in (BIG, BIG + "second", LAST):
+        assert (await r.say(session, said)).status is TurnStatus.DONE
+    (event,) = r.of(Compacted)
+    assert broken.asked and r.summariser.asked and event.reason == "window"
+
+
 async def test_the_text_of_activated_skills_outlives_every_summary(rig):
     r = long(rig, [["one"], ["two"], ["three"], ["four"], ["five"]])
 
@@ -231,8 +243,6 @@ async def test_a_running_turn_is_not_summarised_by_hand(rig):
 
 
 async def test_a_route_for_summaries_is_used(rig):
-    from desktop_host.core.routes import Link, Route
-
     r = long(rig, [["one"], ["two"], ["three"]])
     cheap = Summarising(r.model, note="CHEAP NOTE")
     r.models.models["summary"] = cheap
