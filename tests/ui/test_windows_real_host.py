@@ -159,6 +159,38 @@ def test_a_second_window_follows_live_and_either_may_answer(stage: Callable[...,
     assert s.do(lambda h: h.history.row(session)).messages
 
 
+def test_windows_that_stood_still_or_were_hidden_show_all_in_the_end(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The window's thread is stopped (swapped out) while forty turns happen; its reader is detached meanwhile."""
+    from desktop_host.ui import bridge
+
+    monkeypatch.setattr(bridge, "HELD_EVENTS", 30)
+    turns = 40
+    s = stage(*[[{"text": f"answer {n} " + "word " * 20}] for n in range(turns)])
+    session = s.do(lambda h: h.new_session(SessionOptions()))
+    first, window = s.workspace(s.face.window), s.face.show_again(session)
+    second = s.workspace(window)
+    first.show_chat(session)
+    s.until(lambda: second.session == session and not second.chat.chat.busy and not first.chat.chat.busy)
+    window.hide()
+    lagged: list[int] = []
+    assert s.face._bridge is not None
+    s.face._bridge.lagged.connect(lambda: lagged.append(1))
+
+    async def talk(host: Host) -> None:
+        for n in range(turns):
+            await (await host.submit(session, UserInput(f"question {n}"))).done
+
+    s.do(talk)  # nothing of the window runs until it is over
+    s.until(lambda: f"answer {turns - 1}" in str(texts(first)) and texts(first) == texts(second))
+    assert lagged
+    assert len(texts(first)) == 2 * turns
+    held = s.do(lambda h: h.transcript(session))
+    assert [type(e).__name__ + str(getattr(e, "text", "")) for e in held.entries] == texts(first)
+    window.show()
+
+
 def test_the_first_window_may_go_while_another_one_is_open(stage: Callable[..., Stage]) -> None:
     s = stage([{"text": "hello"}])
     session = s.do(lambda h: h.new_session(SessionOptions(), "Kept"))
