@@ -58,8 +58,11 @@ class BundlePreview:
     """The alias under which a bundle of this name is installed: installing updates it."""
     installed_version: str | None = None
     warnings: tuple[str, ...] = ()
-    """Codes: `bundle_signature_unverified`, `bundle_unsigned`, `bundle_old_manifest`, `bundle_other_platform`,
+    """Codes: `bundle_signature_unverified`, `bundle_signature_broken`, `bundle_signed`,
+    `bundle_self_signed`, `bundle_unsigned`, `bundle_old_manifest`, `bundle_other_platform`,
     `bundle_runtime_missing`, `shell_command`, `env_runs_code`."""
+    signer: str = ""
+    """The name in the certificate of its signature, which fits; nobody vouches for it where it is its own."""
     runtime: str | None = None
     """The program that will run it (`node`, `python3`, `uv`), or None for a binary."""
 

@@ -24,6 +24,7 @@ from desktop_host.core.tools import alias_for
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.servers import environment, private
 from desktop_host.servers.bundle_archive import ICON_LIMIT, MANIFEST_LIMIT, BundleArchive, bad, opened
+from desktop_host.servers.bundle_signature import Signature, signature_of
 from desktop_host.servers.bundle_values import checked, default_of
 from desktop_host.servers.command_line import runs_shell
 from desktop_host.servers.importing import runs_code
@@ -53,11 +54,12 @@ class Bundles:
 
     async def preview(self, path: Path) -> BundlePreview:
         manifest, archive, icon = await asyncio.to_thread(_look, path)
+        signature = await asyncio.to_thread(signature_of, path) if archive.signed else None
         installed = next((b for b in await self.installed() if b.name == manifest.name), None)
         alias = installed.alias if installed else self._alias(manifest)
         command, missing = await self._program(manifest)
         launch = Stdio(command, manifest.args, manifest.env, "${__dirname}")
-        warnings = ["bundle_signature_unverified" if archive.signed else "bundle_unsigned"]
+        warnings = [_signed(signature)]
         if manifest.old_key or manifest.spec == "0.1":
             warnings.append("bundle_old_manifest")
         if not _fits(manifest):
@@ -76,6 +78,7 @@ class Bundles:
             files=len(archive.entries), size=archive.size, icon=icon, links=manifest.links,
             installed=installed.alias if installed else None,
             installed_version=installed.version if installed else None, warnings=tuple(warnings),
+            signer=signature.signer if signature and signature.fits else "",
             runtime=None if manifest.kind == "binary" else command,
         )  # fmt: skip
 
@@ -195,6 +198,17 @@ class Bundles:
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # A record that cannot be read: the next install under this alias writes it anew.
         return tuple(out)
+
+
+def _signed(signature: Signature | None) -> str:
+    """The code that tells of a signature."""
+    if signature is None:
+        return "bundle_unsigned"
+    if signature.fits is None:
+        return "bundle_signature_unverified"
+    if not signature.fits:
+        return "bundle_signature_broken"
+    return "bundle_self_signed" if signature.own else "bundle_signed"
 
 
 def _look(path: Path) -> tuple[Manifest, BundleArchive, bytes | None]:

@@ -117,6 +117,8 @@ class BundleCard(Card):
         self.add(head)
         if preview.author:
             self.add(label(tr("bundle.by", author=preview.author), "caption"))
+        if preview.signer:
+            self.add(label(tr("bundle.signer", signer=preview.signer), "caption", selectable=True))
         if preview.description:
             self.add(label(preview.description, selectable=True))
         facts = [pill(preview.kind), pill(f"{trn('bundle.files', preview.files)} · {size(preview.size)}")]

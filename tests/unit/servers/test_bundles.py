@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
+import random
 import stat
+import struct
 import sys
 import zipfile
 from dataclasses import dataclass, field, replace
@@ -12,10 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import pkcs7
 
 from desktop_host.core.errors import UserFault
 from desktop_host.core.servers import ServerConfig, Stdio
 from desktop_host.core.values import FrozenDict, freeze
+from desktop_host.servers.bundle_signature import signature_of
 from desktop_host.servers.bundles import Bundles
 from desktop_host.servers.manifest import filled, read
 from tests.fakes.memory_vault import MemoryVault
@@ -262,6 +270,54 @@ async def test_a_bundle_packed_in_one_folder_and_with_a_signature_is_read(tmp_pa
         file.write(b"MCPB_SIG_V1" + b"\x10\0\0\0" + b"s" * 16 + b"MCPB_SIG_END")
     seen = await made[0].preview(path)
     assert seen.files == 2 and "bundle_signature_unverified" in seen.warnings
+
+
+def signed(path: Path, kind: str = "rsa", issuer: str = "Ada Packers", options: tuple = ()) -> Path:
+    """The file with a signature after it, as `mcpb sign` writes it."""
+    key = rsa.generate_private_key(65537, 2048) if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Ada Packers")])
+    by = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer)])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(by).public_key(key.public_key())
+        .serial_number(x509.random_serial_number()).not_valid_before(now).not_valid_after(now)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    all_options = [pkcs7.PKCS7Options.DetachedSignature, pkcs7.PKCS7Options.Binary, *options]
+    data = path.read_bytes()
+    block = (
+        pkcs7.PKCS7SignatureBuilder().set_data(data).add_signer(made, key, hashes.SHA256())
+        .sign(serialization.Encoding.DER, all_options)
+    )  # fmt: skip
+    path.write_bytes(data + b"MCPB_SIG_V1" + struct.pack("<I", len(block)) + block + b"MCPB_SIG_END")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["rsa", "ec"])
+@pytest.mark.parametrize("options", [(), (pkcs7.PKCS7Options.NoAttributes,)])
+async def test_a_signature_that_fits_names_the_signer_and_one_that_does_not_is_told(tmp_path, made, kind, options):
+    path = signed(pack(tmp_path / "notes.mcpb"), kind, options=options)
+    seen = await made[0].preview(path)
+    assert (seen.signer, "bundle_self_signed" in seen.warnings) == ("Ada Packers", True)
+    other = signed(pack(tmp_path / "other.mcpb"), kind, issuer="Somebody Else", options=options)
+    assert "bundle_signed" in (await made[0].preview(other)).warnings
+    data = bytearray(path.read_bytes())
+    data[10] ^= 1  # The time of the first file: nothing else would notice.
+    path.write_bytes(data)
+    seen = await made[0].preview(path)
+    assert (seen.signer, seen.warnings[0]) == ("", "bundle_signature_broken")
+
+
+def test_what_stands_as_a_signature_and_is_none_is_never_an_exception(tmp_path):
+    path = signed(pack(tmp_path / "notes.mcpb"))
+    whole, chance = path.read_bytes(), random.Random(3)
+    start = whole.rindex(b"MCPB_SIG_V1") + 15
+    for _ in range(200):
+        data = bytearray(whole)
+        for _ in range(chance.randrange(1, 8)):
+            data[chance.randrange(start, len(data) - 12)] = chance.randrange(256)
+        path.write_bytes(data)
+        assert signature_of(path).fits in (None, True, False)
 
 
 @pytest.mark.parametrize(
