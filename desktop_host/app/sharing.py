@@ -48,6 +48,7 @@ class WindowSharer:
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._url = ""
+        self._has_key: bool | None = None
         self._told = False
         """The person has switched; what was kept from last time counts no more."""
         self._fault: HostError | None = None
@@ -58,8 +59,14 @@ class WindowSharer:
         """See `Sharer`."""
         on = self._task is not None and not self._task.done()
         guests = tuple(reversed(self._guests.values()))
-        has_key = bool(await self._secrets.get(SECRET))
-        return Sharing(on, self._url if on else "", has_key, self._fault, guests, tuple(reversed(self._heard)))
+        if self._has_key is None:
+            try:
+                self._has_key = bool(await self._secrets.get(SECRET))
+            except HostError as fault:  # Asked for once: a keyring may ask the person each time.
+                self._has_key, self._fault = False, fault
+        return Sharing(
+            on, self._url if on else "", self._has_key, self._fault, guests, tuple(reversed(self._heard))
+        )  # fmt: skip
 
     async def turn(self, on: bool) -> Sharing:
         """See `Sharer`."""
@@ -87,6 +94,7 @@ class WindowSharer:
         key = secrets.token_urlsafe(32)
         async with self._lock:
             await self._secrets.put(SECRET, key)
+            self._has_key = True
             if self._task is not None:
                 await self._stop()
                 await self._start()
@@ -103,6 +111,7 @@ class WindowSharer:
         self._fault, self._url = None, ""
         try:
             token = await self._secrets.get(SECRET)
+            self._has_key = bool(token)
             if not token:
                 raise UserFault("usage", "there is no bearer token", reason="no_token", name=SECRET)
             key = GatewayKey(self._caller(), hashlib.sha256(token.encode()).hexdigest())
