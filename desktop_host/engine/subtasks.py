@@ -17,6 +17,7 @@ from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.messages import Outcome, Text
 from desktop_host.core.models import Usage
+from desktop_host.core.permissions import Effect
 from desktop_host.core.ports import SkillSource
 from desktop_host.core.sessions import TurnStatus
 from desktop_host.core.tools import ToolHints, ToolSpec
@@ -202,8 +203,10 @@ class _Run:
         """One turn of a new session; how it ended, and the skills that may stand in."""
         above = self._context
         wanted = (now.skill,) if now.skill else above.options.skills
+        # What allows something is asked of the conversation above while the part runs; what denies stays for good.
+        denied = tuple(r for r in (*above.options.rules, *above.granted) if r.effect is Effect.DENY)
         options = replace(
-            above.options, skills=wanted, rules=(), parent=above.session, depth=above.options.depth + 1,
+            above.options, skills=wanted, rules=denied, parent=above.session, depth=above.options.depth + 1,
             model=above.options.model or above.model_ref,
         )  # fmt: skip
         session = await self._sessions.create(options, part.name)

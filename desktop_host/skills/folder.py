@@ -50,18 +50,21 @@ class Manifest:
 
 @dataclass(slots=True)
 class DigestCache:
-    """sha256 of files by what their stat says, so that an unchanged file is not read again."""
+    """sha256 of files and what their stat said then, so that an unchanged file is not read again."""
 
-    known: dict[tuple[int, int, int, int, int], str] = field(default_factory=dict)
+    known: dict[str, tuple[tuple[int, int, int, int, int], str]] = field(default_factory=dict)
+    """By path: a file that is saved a thousand times stays one entry."""
 
     def of(self, path: str, info: os.stat_result) -> str:
         """The sha256 (hex) of a file."""
         key = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-        sha = self.known.get(key)
-        if sha is None:
-            if len(self.known) > 200_000:
-                self.known.clear()
-            sha = self.known[key] = _sha256(path)
+        before = self.known.get(path)
+        if before is not None and before[0] == key:
+            return before[1]
+        if len(self.known) > 200_000:
+            self.known.clear()
+        sha = _sha256(path)
+        self.known[path] = (key, sha)
         return sha
 
 

@@ -277,6 +277,8 @@ async def test_what_is_denied_above_is_denied_in_every_part(stage):
         part = (await events(host, session, SubtaskChanged))[-1].child
         (asked,) = await events(host, part, ToolRequested)
         assert asked.verdict is Effect.DENY
+        kept = (await host.history.options(part)).rules
+        assert [r.effect for r in kept] == [Effect.DENY], "also if somebody goes on in the part itself"
 
 
 async def test_parts_spend_the_tokens_and_the_money_of_the_turn_above(stage):
