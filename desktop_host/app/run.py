@@ -56,6 +56,9 @@ def _window(argv: list[str], opened: list[str]) -> int:
     from desktop_host import i18n
 
     i18n.install(ns.lang or "system")
+    if opened:  # What a desktop hands over is shown in full before anything of it starts: that takes a window.
+        print(i18n.tr("app.opened_no_display", what=opened[0]), file=sys.stderr)
+        return 2
     print(i18n.tr("app.no_display"), file=sys.stderr)
     return _command(argv if sys.stdin.isatty() else ["demo", *argv])
 
