@@ -100,7 +100,7 @@ class DesktopLinks:
         files = {
             self._entry: (
                 "[Desktop Entry]\nType=Application\nVersion=1.4\nName=Desktop Host\nGenericName=MCP Host\n"
-                "Comment=Talk to a model that works with your tools\nComment[zh_CN]=与使用您的工具的模型对话\n"
+                "Comment=Talk to a model that works with your tools\nComment[zh_CN]=与使用你的工具的模型对话\n"
                 f"Exec={quoted(self._words)} %u\nIcon=desktop-host\nTerminal=false\nCategories=Utility;\n"
                 f"StartupWMClass=desktop-host\nMimeType={';'.join(TYPES)};\n"
             ).encode(),
