@@ -353,7 +353,7 @@ def test_a_secret_of_one_is_taken_out_of_the_log_of_the_other(house: House) -> N
 
     house.bob.do(careless)
     program.until(lambda: "the other said" in (house.bob.folder / "logs" / "host.log").read_text())
-    assert house.ada.secret not in (house.bob.folder / "logs" / "host.log").read_text()
+    assert house.ada.mark not in (house.bob.folder / "logs" / "host.log").read_text()
 
 
 def test_what_no_profile_can_be_found_for_is_written_into_none(house: House) -> None:
