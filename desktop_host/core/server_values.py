@@ -69,15 +69,14 @@ def variables(text: str) -> tuple[Variable, ...]:
     for number, line in _meant(text):
         found = _VARIABLE.fullmatch(line)
         if found is None:
-            raise _bad("servers.env", number, ENV_FORM, "this is no variable")
+            raise _bad("servers.env", number, "bad_variable", ENV_FORM)
         name, value = found["name"], found["value"].strip()
         servers = tuple(s.strip() for s in (found["servers"] or "").split(",") if s.strip())
         if any(not ALIAS.fullmatch(s) for s in servers):
-            raise _bad("servers.env", number, ENV_FORM, "before the colon stands no server's name")
+            raise _bad("servers.env", number, "bad_variable", ENV_FORM)
         _check_secret("servers.env", number, name, value)
         if not servers and (looks_secret(name) or "${keyring:" in value):
-            wanted = f"the servers that may know it: server: {name}={value}"
-            raise _bad("servers.env", number, wanted, f"{name} is secret and would go to every server")
+            raise _bad("servers.env", number, "secret_for_all", f"server: {name}=…", name)
         out.append(Variable(name, value, servers))
     return tuple(out)
 
@@ -93,10 +92,10 @@ def headers(text: str) -> tuple[Header, ...]:
         found = _HEADER.fullmatch(line)
         origin = origin_of(found["origin"]) if found else ""
         if found is None or not origin or urlsplit(found["origin"]).path not in ("", "/"):
-            raise _bad("servers.headers", number, HEADERS_FORM, "this is no header of an address")
+            raise _bad("servers.headers", number, "bad_header", HEADERS_FORM)
         name, value = found["name"], found["value"].strip()
         if _TRANSPORTS_OWN.fullmatch(name):
-            raise _bad("servers.headers", number, "another header", f"{name} is set by the connection itself")
+            raise _bad("servers.headers", number, "header_taken", "another header", name)
         _check_secret("servers.headers", number, name, value)
         out.append(Header(origin, name, value))
     return tuple(out)
@@ -143,11 +142,20 @@ def _meant(text: str) -> Iterator[tuple[int, str]]:
 
 def _check_secret(key: str, number: int, name: str, value: str) -> None:
     if looks_secret(name) and value and "${" not in value:
-        wanted = f"{name} as ${{keyring:NAME}}, after desktop-host secrets set NAME"
-        raise _bad(key, number, wanted, f"the value of {name} is secret and belongs into the vault")
+        raise _bad(key, number, "plain_secret", "${keyring:NAME}", name)
 
 
-def _bad(key: str, number: int, wanted: str, what: str) -> UserFault:
+_SAYS = {
+    "bad_variable": "this is no variable",
+    "bad_header": "this is no header of an address",
+    "header_taken": "the connection itself sets {name}",
+    "plain_secret": "the value of {name} is secret and belongs into the vault",
+    "secret_for_all": "{name} is secret and would go to every server",
+}
+
+
+def _bad(key: str, number: int, reason: str, wanted: str, name: str = "") -> UserFault:
+    said = _SAYS[reason].format(name=name)
     return UserFault(
-        "bad_settings", f"{key}, line {number}: {what}", key=key, line=number, wanted=wanted, reason="bad_line"
+        "bad_settings", f"{key}, line {number}: {said}", key=key, line=number, wanted=wanted, name=name, reason=reason
     )

@@ -77,7 +77,7 @@ async def test_an_open_turn_is_closed_where_it_arrives_and_nothing_is_rerun(rig)
 
 
 async def test_the_hints_that_a_bundle_gives_its_tools_let_nothing_run_unasked(rig):
-    """Hazard O99: a made-up "read only" of a server that is trusted here."""
+    """A made-up "read only" of a server that is trusted here."""
     r = rig([[call("t.run", "c1")], ["done"]])
     r.tools.specs["t.run"] = r.tools.add("t.run", "ran")
     session = await r.session()

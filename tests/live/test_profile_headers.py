@@ -65,7 +65,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 
 def test_two_profiles_use_one_address_as_two_tenants(shop: Shop) -> None:
-    """Hazards O138, O139."""
+    """Hazard O136: the key stands in no file."""
     origin = shop.url.rsplit("/", 1)[0]
     for name in TENANTS:
         shop.run(name, "secrets", "set", "kb-key", given=shop.keys[name] + "\n")
@@ -87,7 +87,7 @@ def test_two_profiles_use_one_address_as_two_tenants(shop: Shop) -> None:
 
 
 async def test_a_header_goes_to_its_own_address_alone(tmp_path: Path) -> None:
-    """Hazard O138: the same server moved to another address gets nothing, nor does one that a redirect leads to."""
+    """The same server moved to another address gets nothing, nor does one that a redirect leads to."""
     import asyncio
 
     home = tmp_path / "home"
@@ -122,5 +122,5 @@ def test_what_does_not_fit_is_refused_with_the_line_and_what_would_be_right(tmp_
     assert told["code"] == "bad_settings" and "keyring" in told["remedy"] and told["params"]["line"] == 1
     assert "plainsecret" not in json.dumps(told)
     (told,) = program.run(tmp_path, "settings", "set", "servers.env", "TOKEN=${keyring:x}", code=2)
-    assert "server" in told["remedy"]
+    assert "server" in told["remedy"] and told["params"]["reason"] == "secret_for_all"
     assert os.listdir(tmp_path / "profiles" / "default" / "logs")

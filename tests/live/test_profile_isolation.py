@@ -1,7 +1,7 @@
 """Nothing of one profile can be reached from another: not by paths, keyring, environment, caches, search or logs.
 
 Two profiles of one home plant a mark in everything they keep, both open at once; each test looks for the mark of one
-from the side of the other. Hazards O139, O141.
+from the side of the other. Hazards O136, O137.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def test_no_file_of_a_profile_holds_anything_of_the_other(house: House) -> None:
 
 
 def test_files_and_folders_are_their_owners_alone(house: House) -> None:
-    """Hazard O140."""
+    """Hazard O136."""
     loose = [
         (str(p), oct(p.lstat().st_mode))
         for p in (house.home / "profiles").rglob("*")
@@ -141,7 +141,7 @@ def test_files_and_folders_are_their_owners_alone(house: House) -> None:
 
 
 def test_what_lies_in_the_common_folder_for_temporary_files_tells_nothing(house: House) -> None:
-    """Hazard O140."""
+    """Hazard O136."""
     for path in house.temporary.rglob("*"):
         assert not path.lstat().st_mode & 0o077, path
         for tenant in house.both:
@@ -232,7 +232,7 @@ def test_a_link_within_a_profile_is_not_taken_along(house: House, tmp_path: Path
 
 
 def test_secrets_are_found_in_their_own_profile_only(house: House) -> None:
-    """Hazard O139. The encrypted file; the keyring is below."""
+    """Hazards O136, O139. The encrypted file; the keyring is below."""
     for mine, theirs in house.pairs:
         names = mine.do(lambda h: h.secrets.names())
         assert {"tenant", "gateway", "oauth/remote", "probe/OWN"} <= set(names)
@@ -265,7 +265,7 @@ async def test_an_encrypted_file_put_into_another_profile_opens_nothing(house: H
 
 
 def test_a_server_sees_its_own_profile_and_no_vendors_key(house: House) -> None:
-    """Hazards O138, O139: a real process that tells its whole environment, both profiles at once."""
+    """A real process that tells its whole environment, both profiles at once."""
     with ThreadPoolExecutor(2) as pool:
         seen = dict(zip(NAMES, pool.map(lambda t: t.environment(), house.both), strict=True))
     for mine, theirs in house.pairs:
