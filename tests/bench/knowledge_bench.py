@@ -1,8 +1,8 @@
 """The knowledge index at size: real documents, build time, query times, memory, and 30 written questions.
 
-Run: `python tests/bench/knowledge_bench.py [--documents 10000] [--fetch] [--semantic] [--docs DIR]`. With `--fetch`
-Debian's packages of PACKAGES are downloaded (110 MB, `apt-get download`) and unpacked into DIR; else DIR must hold
-them, or the documents of this machine are used and the questions are left out. Prints one JSON object.
+Run: `python tests/bench/knowledge_bench.py [--documents 10000] [--fetch] [--semantic] [--docs DIR] [--compare]`.
+With `--fetch` Debian's packages of PACKAGES are downloaded (110 MB, `apt-get download`) and unpacked into DIR; else
+DIR must hold them, or the documents of this machine are used and the questions are left out. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -97,6 +97,46 @@ def gather(target: Path, documents: int, docs: Path | None) -> int:
     return taken
 
 
+def compare(docs: Path) -> dict[str, object]:
+    """Words alone against words and sense, on a few documents that are right for each question and some others.
+
+    Making vectors takes 10 to 30 ms of processor time a passage, too long for all documents.
+    """
+    root = docs / "usr" / "share" / "doc"
+    every = sorted((p for p in root.rglob("*") if p.suffix.lower() in READERS and p.is_file()),
+                   key=lambda p: (p.stat().st_size, str(p)))  # fmt: skip
+    whole = [p for p in every if 1_000 < p.stat().st_size < 200_000 and "_sources" not in p.parts]
+    chosen = {p for _q, right in QUESTIONS for p in [w for w in whole if any(r in str(w) for r in right)][:3]}
+    chosen |= set(whole[:: max(1, len(whole) // 60)])
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place, "documents")
+        for source in chosen:
+            to = folder / source.relative_to(root)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, to)
+        held = [sum(any(r in str(p) for r in right) for p in chosen) for _question, right in QUESTIONS]
+        made: dict[str, object] = {"documents": len(chosen), "answerable": sum(n > 0 for n in held)}
+        for way in ("words", "hybrid"):
+            index = Index([folder], None, Meaning() if way == "hybrid" else None)
+            index.refresh(force=True)
+            busy = time.process_time()
+            if index.meaning is not None:
+                index.meaning.learn(index.store)
+            made |= {"passages": index.stats()["passages"], f"{way}_learn_cpu_s": round(time.process_time() - busy, 1)}
+            index.watched = True
+            times, ranks = [], []
+            for question, right in QUESTIONS:
+                started = time.process_time()
+                hits = index.search(question, 5)
+                times.append((time.process_time() - started) * 1000)
+                places = [n for n, hit in enumerate(hits, 1) if any(part in hit.path for part in right)]
+                ranks.append(places[0] if places else 0)
+            index.close()
+            made |= {f"{way}_first": sum(r == 1 for r in ranks), f"{way}_in_five": sum(r > 0 for r in ranks),
+                     f"{way}_query_cpu_p50_ms": round(statistics.median(times), 1)}  # fmt: skip
+    return made
+
+
 def memory_mb() -> float:
     """The most memory this process has had."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -158,9 +198,13 @@ def main() -> int:
     parser.add_argument("--docs", type=Path, default=ROOT / ".tools" / "docs")
     parser.add_argument("--fetch", action="store_true")
     parser.add_argument("--semantic", action="store_true")
+    parser.add_argument("--compare", action="store_true", help="words against words and sense, on few documents")
     args = parser.parse_args()
     if args.fetch:
         fetch(args.docs)
+    if args.compare:
+        print(json.dumps(compare(args.docs)))
+        return 0
     docs = args.docs if args.docs.is_dir() else None
     print(json.dumps(measure(args.documents, docs, semantic=args.semantic), ensure_ascii=False))
     return 0

@@ -56,16 +56,21 @@ class Meaning:
 
     def learn(self, store: Store) -> int:
         """Make the vectors that are missing; returns how many. Blocking; stops early at `close`."""
-        made = 0
+        made = after = 0
         while not self._stop.is_set():
             with store.lock:
                 rows = store.db.execute(
                     "SELECT p.id, p.heading || ' ' || p.body FROM passages p"
-                    " LEFT JOIN vectors v ON v.passage = p.id WHERE v.passage IS NULL LIMIT ?",
-                    (BATCH,),
+                    " LEFT JOIN vectors v ON v.passage = p.id WHERE v.passage IS NULL AND p.id > ?"
+                    " ORDER BY p.id LIMIT ?",
+                    (after, BATCH),
                 ).fetchall()
+            if not rows and after:
+                after = 0  # Once more from the beginning: an older number may have been given anew.
+                continue
             if not rows:
                 break
+            after = rows[-1][0]
             vectors = self._encode([text[:LENGTH] for _id, text in rows])
             with store.transaction():
                 pairs = [(row[0], v.astype("float16").tobytes()) for row, v in zip(rows, vectors, strict=True)]
