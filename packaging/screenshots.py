@@ -175,7 +175,7 @@ def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
     }
     found |= {f"chat-{name}": (False, partial(_scene, name)) for name in SCENES}
     found |= {
-        "chat-no-model": (True, lambda w: w.show_chat(None)),
+        "chat-no-model": (True, _no_model),
         "chat-slash": (False, partial(_offers, "/")),
         "chat-at": (False, partial(_offers, "@")),
     }
@@ -215,6 +215,11 @@ def _scene(name: str, w: Workspace) -> None:
     for row in w.chat.view.rows.values():
         if isinstance(row, ToolCard) and name == "tools" and not row.fold_button.isChecked():
             row.fold_button.click()
+
+
+def _no_model(w: Workspace) -> None:
+    w.show_chat(None)
+    w.chat.chat.choices.pick_model("local/qwen2.5-coder-0.5b")
 
 
 def _offers(sign: str, w: Workspace) -> None:

@@ -481,7 +481,14 @@ class ShellModels:
     def _local(self, name: str, title: str, size: int) -> ModelEntry:
         ready = name in self.weights
         return ModelEntry(
-            f"local/{name}", title, "local", ready, None if ready else "no_weights", 8192, size, "model.note.small"
+            f"local/{name}",
+            title,
+            "local",
+            ready,
+            None if ready else "no_weights",
+            8192,
+            size,
+            "model.note.tiny" if "0.5b" in name else "model.note.small",
         )
 
     async def fetch(self, name: str, progress: Callable[[ModelProgress], None]) -> None:
