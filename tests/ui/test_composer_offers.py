@@ -279,3 +279,14 @@ def test_a_prompt_of_several_roles_names_who_speaks_and_its_files_come_along() -
     ))  # fmt: skip
     assert filled.text == "User: hi\n\nAssistant: hello"
     assert [(f.name, f.data) for f in filled.files] == [("attachment.png", b"hi"), ("c.txt", b"x")]
+
+
+def test_a_server_that_comes_after_the_sign_was_typed_is_offered_at_once(
+    qtbot: QtBot, page: tuple[OfferHost, ChatPage]
+) -> None:
+    host, chat = page
+    qtbot.keyClicks(chat.composer.edit, "@")
+    qtbot.waitUntil(lambda: [o.server for o in chat.offers.list.shown] == ["travel", "travel"], timeout=30_000)
+    host.servers.put("maps")
+    chat.chat.choices.refresh_servers()
+    qtbot.waitUntil(lambda: {o.server for o in chat.offers.list.shown} == {"travel", "maps"}, timeout=30_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_a_long_operation_shows_progress_message_and_time_left_and_stop_reaches_
     bar = card.findChildren(QProgressBar)[0]
     window.until(lambda: bar.isVisible() and bar.maximum() == 1000 and bar.value() > 0)
     window.until(lambda: "left" in words(card))
-    assert "/240 · about 1:" in words(card) or "/240 · about 2:" in words(card), words(card)
+    assert re.search(r"\d/240 · about \d+:\d\d min left", words(card)), words(card)
     assert card.state_text.startswith("Running · ")
     window.picture("long-operation")
     (token,) = {m["progressToken"] for m in sent(window, "notifications/progress")}
@@ -82,7 +83,9 @@ def test_a_tool_that_runs_as_a_task_tells_its_steps_and_asks_in_between(window: 
         [{"text": "Researched."}],
     )
     window.say("Research it", lines)
-    window.approve_all(lambda: bool(window.cards) and "Analyzing content..." in words(window.cards[0]))
+    steps = ("Gathering sources...", "Analyzing content...", "Found multiple interpretations")  # read once a second
+
+    window.approve_all(lambda: bool(window.cards) and any(step in words(window.cards[0]) for step in steps))
     window.picture("task")
     form = window.asked(FormCard)
     choice = form.form.row("interpretation").widgets[0]

@@ -95,7 +95,9 @@ class Offers(QObject):
         self._timer.setInterval(COMPLETE_MS)
         self._timer.timeout.connect(self._ask_completion)
         bridge.batch.connect(self._take)
-        choices.servers_changed.connect(self._offers.clear)
+        self._asked_of: dict[str, list[str]] = {}
+        """Servers whose offers are known, or being read."""
+        choices.servers_changed.connect(self._other_servers)
 
     def matching(self, sign: str, typed: str) -> tuple[Offer, ...]:
         """What fits, best first; asks the servers when nothing is known yet (`changed` follows)."""
@@ -108,12 +110,13 @@ class Offers(QObject):
         if sign in self.reading:
             return
         self.reading.add(sign)
-        aliases = [s.alias for s in self._choices.servers if s.on and s.state == "ready"]
+        aliases = self._asked_of[sign] = self._aliases()
         titles = {s.alias: s.title for s in self._choices.servers}
 
         def done(found: tuple[Offer, ...]) -> None:
             self.reading.discard(sign)
-            self._offers[sign] = found
+            if aliases == self._aliases():
+                self._offers[sign] = found
             self.changed.emit()
 
         def failed(error: HostError) -> None:
@@ -122,6 +125,16 @@ class Offers(QObject):
 
         read = _prompts_and_skills if sign == "/" else _resources
         self._bridge.then(lambda h: read(h, aliases, titles), done, failed, self)
+
+    def _aliases(self) -> list[str]:
+        return [s.alias for s in self._choices.servers if s.on and s.state == "ready"]
+
+    def _other_servers(self) -> None:
+        """Other servers offer other things, also to somebody who has typed the sign already."""
+        self._offers.clear()
+        now = self._aliases()
+        if any(asked != now for asked in self._asked_of.values()):
+            self.changed.emit()
 
     def _take(self, events: tuple[Stamped, ...]) -> None:
         if any(isinstance(s.event, ServerChanged | LibraryChanged) for s in events):
