@@ -42,7 +42,7 @@ def check(parts: Parts, folder: str, file: str) -> Iterator[SkillProblem]:
     yield from _text_field(parts, "description", DESCRIPTION_MAX, at)
     if "compatibility" in parts.meta:
         yield from _text_field(parts, "compatibility", COMPATIBILITY_MAX, at)
-    for number, row in enumerate(parts.block.split("\n"), parts.block_line):
+    for number, row in enumerate(parts.block.split("\n") if "#" in parts.block else (), parts.block_line):
         match = _COMMENT.match(row)
         if match:
             yield problem("yaml-comment", number, f"{match[1]}: {match[2]}")

@@ -200,7 +200,7 @@ class Scanner:
         if versions[0][0] == "":
             only = next(iter(entries.values()))
             entries = {only.skill.version: only}
-            rollout = {only.skill.version: default_for([only.skill.version])[only.skill.version]}
+            rollout = default_for([only.skill.version])
             name = only.skill.name
         else:
             rollout, told = self.rollout(folder, list(entries))
@@ -253,16 +253,11 @@ class Scanner:
     def _read(self, folder: Path, version: str, manifest: Manifest) -> Entry:
         raw, problems = b"", manifest.problems
         try:
-            raw = _bytes(os.path.join(manifest.real, manifest.main)) if manifest.main else b""
+            raw = self._digests.taken(os.path.join(manifest.real, manifest.main)) if manifest.main else b""
         except OSError as error:
             problems = (*problems, problem("unreadable", 0, error.strerror or str(error)))
         document = parse(raw, folder.name, manifest.main or "SKILL.md", version, manifest.digest)
         return Entry(folder, document.skill, document, manifest, (*document.problems, *problems), raw)
-
-
-def _bytes(path: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        return file.read()
 
 
 def _above(paths: frozenset[str]) -> Iterator[str]:

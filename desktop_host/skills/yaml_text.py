@@ -15,6 +15,7 @@ Found = Callable[[str, int, str], None]
 """Takes a problem's code, the line within the block (from 1) and a detail."""
 
 _KEY = re.compile(r"^([A-Za-z_][\w-]*):(?:[ \t]+(.*)|)$")
+_KEYS = re.compile(r"^([A-Za-z_][\w-]*):(?=[ \t\n]|\Z)", re.M)
 _SPECIAL = re.compile(r"[\[{&*!]")
 """Without one of these there is neither a flow nor an anchor nor a tag."""
 
@@ -107,19 +108,32 @@ def _plainly(block: str) -> Any:
 
 
 def _value(node: Any, count: list[int]) -> Any:
+    value = node.value
+    count[0] += 1
+    if node.id == "scalar":
+        return None if node.tag == "null" else value
+    if count[0] > MAX_NODES:
+        raise _refused("too many nodes")
+    if node.id == "sequence":
+        return [_value(v, count) for v in value]
+    out = {}
+    for key, held in value:
+        if key.id != "scalar":
+            raise _refused("found unhashable key")
+        count[0] += 1
+        out["None" if key.tag == "null" else key.value] = held.value if _is_text(held) else _value(held, count)
+    return out
+
+
+def _is_text(node: Any) -> bool:
+    return bool(node.id == "scalar" and node.tag != "null")
+
+
+def _refused(why: str) -> Exception:
     import yaml
 
-    count[0] += 1
-    if count[0] > MAX_NODES:
-        raise yaml.YAMLError("too many nodes")
-    value = node.value
-    if isinstance(value, str):
-        return None if node.tag == "null" else value
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(v, count) for v in value]
-    if not all(isinstance(k.value, str) for k, _ in value):
-        raise yaml.YAMLError("found unhashable key")
-    return {str(_value(k, count)): _value(v, count) for k, v in value}
+    fault: Exception = yaml.YAMLError(why)
+    return fault
 
 
 def _parse(block: str) -> Any:
@@ -206,6 +220,9 @@ def _unquoted(value: str) -> str:
 
 
 def _doubles(block: str) -> Iterator[tuple[str, int]]:
+    keys = _KEYS.findall(block)
+    if len(keys) == len(set(keys)):
+        return
     seen: set[str] = set()
     for at, line in enumerate(block.split("\n"), 1):
         match = _KEY.match(line)

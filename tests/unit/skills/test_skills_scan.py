@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from desktop_host.core.errors import UserFault
 from desktop_host.core.skill_admin import SkillFile, SkillPlace
 from desktop_host.core.values import canonical
-from desktop_host.skills.folder import DigestCache, RealPaths, digest_of, inside, survey
+from desktop_host.skills.folder import DigestCache, RealPaths, contents, digest_of, inside, survey
 from desktop_host.skills.scan import Scanner, discover
 from desktop_host.skills.state import SkillState
 
@@ -213,3 +213,10 @@ def test_what_a_person_decided_survives_two_processes_and_a_broken_file(tmp_path
     assert one.refresh() and one.disabled == frozenset()
     assert one.path.with_suffix(".broken.json").read_text() == "{broken"
     assert not list(tmp_path.glob("*.lock"))
+
+
+@pytest.mark.parametrize("size", [0, 1, 4, 5, 6, 100_000])
+def test_a_file_is_read_whole_whatever_its_size_was_said_to_be(tmp_path, size):
+    for data in (b"", b"12345", b"x" * 3_000_000):
+        (tmp_path / "file").write_bytes(data)
+        assert contents(str(tmp_path / "file"), size) == data
