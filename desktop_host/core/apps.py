@@ -16,6 +16,8 @@ PROTOCOL = "2026-01-26"
 """The revision of the protocol between page and host."""
 LARGEST = 8_000_000
 """Characters of a page."""
+CALLS = "app-"
+"""How the ids of calls begin that a page makes, and not the model."""
 _SOURCE = re.compile(r"(?:https|wss)://(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::\d{1,5})?")
 """What a page may ask to load from: encrypted origins by name, with at most one wildcard in front."""
 

@@ -103,6 +103,7 @@ def server(status: ServerStatus) -> Finding:
         return Finding(
             check, False, "doctor.say.server", FrozenDict(params), "doctor.remedy.server", status.name, check
         )
+    params |= {**error.params, "what": error.what}
     params |= {"message": error.message, "server": status.name, "exit_code": error.exit_code}
     params["line"] = next((line for line in reversed(error.stderr) if line.strip()), "")[:200]
     say = f"error:{error.code}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import uuid
 
-from desktop_host.core.apps import LARGEST, MIME, AppPage, for_app, page_of, policy
+from desktop_host.core.apps import CALLS, LARGEST, MIME, AppPage, for_app, page_of, policy
 from desktop_host.core.errors import PeerFault, UserFault
 from desktop_host.core.exchange import ToolOutcome
 from desktop_host.core.messages import Outcome, Text, ToolCall
@@ -60,7 +60,7 @@ class Apps:
         if spec is None or not spec.enabled or not for_app(spec):
             raise UserFault("not_found", f"{server} offers its pages no tool {tool!r}", kind="tool", name=tool)
         context = (await self._sessions.actor(session)).context
-        call = ToolCall(f"app-{uuid.uuid4().hex[:12]}", spec.wire_name, arguments)
+        call = ToolCall(f"{CALLS}{uuid.uuid4().hex[:12]}", spec.wire_name, arguments)
         gate = self._parts.gate
         verdict = await gate.decide(spec, call, context.rules)
         if verdict.effect is Effect.ASK:

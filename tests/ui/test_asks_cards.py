@@ -457,3 +457,10 @@ def test_a_sampling_window_is_worked_by_the_keyboard_alone(
     assert host.answers == [] and not card.edit.hasFocus()
     qtbot.keyClick(card, Qt.Key.Key_1)
     qtbot.waitUntil(lambda: ("m", Edited("2 moreq")) in host.answers, timeout=5000)
+
+
+def test_a_call_of_a_page_says_that_it_is_no_call_of_the_model(qtbot: QtBot) -> None:
+    for call_id, told in (("app-1a2b", True), ("call_1", False)):
+        card, _ = shown(qtbot, ApproveTool("t", "s", call_id, "clock", "wind", freeze({"turns": 3})))
+        texts = [w.text() for w in card.findChildren(QLabel)]
+        assert ("Asked by its page, not by the model" in texts) is told

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
+from desktop_host.core.apps import CALLS
 from desktop_host.core.asks import (
     Allow,
     Answer,
@@ -135,6 +136,8 @@ class ApproveCard(AskCard):
         facts.addWidget(
             pill(tr("chat.ask.trusted"), "success") if ask.trusted else pill(tr("chat.ask.untrusted"), "warning")
         )
+        if ask.call_id.startswith(CALLS):
+            facts.addWidget(pill(tr("chat.ask.by_page"), "info"))
         for key, tone in hint_keys(ask.hints):
             facts.addWidget(pill(tr(key), tone if ask.trusted else ""))
         self.column.addLayout(facts)
