@@ -231,4 +231,4 @@ def _digests(state: Any) -> set[str]:
 
 
 def _broken(what: str) -> UserFault:
-    return UserFault("bad_bundle", f"the bundle is broken: {what[:300]}", reason="broken")
+    return UserFault("bad_bundle", f"the bundle is broken: {what[:300]}", reason="broken", place=what[:120])

@@ -203,6 +203,20 @@ def test_the_first_window_may_go_while_another_one_is_open(stage: Callable[..., 
         window.close()
 
 
+def test_a_window_that_is_called_to_a_chat_from_elsewhere_shows_it(stage: Callable[..., Stage]) -> None:
+    """As `Tenants.open_window` calls it after a move: another process made the session."""
+    s = stage([{"text": "hello"}])
+    w = s.workspace(s.face.window)
+    bundle = s.home / "bundle.json"
+    session = s.do(lambda h: h.new_session(SessionOptions(), "From there"))
+    bundle.write_text(s.do(lambda h: h.export(session, "json")))
+    (made,) = program.run(s.home, "sessions", "import", str(bundle))
+    s.face.receive([f"desktop-host://chat/{made['session']}"])
+    s.until(lambda: w.session == made["session"] and w.sessions.found(made["session"]))
+    s.until(lambda: not w.chat.chat.busy)
+    assert w.page == "chats"
+
+
 @pytest.mark.parametrize("keep", [False, True])
 def test_a_chat_is_moved_or_copied_to_another_profile_and_goes_on_there(
     stage: Callable[..., Stage], keep: bool
