@@ -318,3 +318,25 @@ def test_a_notice_between_a_reply_and_its_use_takes_no_figure_away(qtbot: QtBot,
     page.open_session("old")
     qtbot.waitUntil(lambda: bool(rows(page, AssistantMessage)), timeout=30_000)
     assert rows(page, AssistantMessage)[0].foot.caption.text() == "m · 10 in, 5 out · free"
+
+
+def test_in_a_narrow_window_the_buttons_below_the_text_give_up_words_and_rest(qtbot: QtBot) -> None:
+    theme.apply("light", 200)
+    host = FakeHost()
+    bridge = Bridge(opener(host), HostSpec())
+    page = ChatPage(bridge)
+    qtbot.addWidget(page)
+    page.resize(1400, 700)
+    page.show()
+    composer = page.composer
+    parts = (composer.model_button, composer.servers_button, composer.send_button)
+    qtbot.waitUntil(lambda: all(part.text() for part in parts), timeout=30_000)
+    page.resize(600, 700)
+    qtbot.waitUntil(lambda: not composer.servers_button.text(), timeout=30_000)
+    assert composer.send_button.accessibleName() == "Send" and composer.servers_button.accessibleName()
+    for part in parts:
+        assert part.width() >= part.sizeHint().width(), "nothing is clipped"
+    before = composer.row.arranged
+    qtbot.wait(200)  # a layout that never rests would go on here
+    assert composer.row.arranged - before < 5
+    theme.apply("light", 100)

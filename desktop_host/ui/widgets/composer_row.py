@@ -19,8 +19,11 @@ class ComposerRow(QWidget):
     ) -> None:
         super().__init__()
         self._choosers, self._acts = choosers, acts
-        self._words = {act: act.text() for act in acts}
+        self._words: dict[QPushButton, str] = {act: act.text() for act in acts}
+        self._widths: dict[tuple[str, str, str], int] = {}
         self._space = theme.px(Space.XS)
+        self.arranged = 0
+        """How often it was laid out."""
         row(*small, *choosers, None, *acts, owner=self, space=self._space)
         self._parts: list[QWidget] = [*small, *choosers, *acts]
         self._timer = QTimer(self)
@@ -36,18 +39,30 @@ class ComposerRow(QWidget):
 
     def arrange(self) -> None:
         """Give up words from the right of the choosers on, until all fits."""
-        for chooser in self._choosers:
-            chooser.setText(chooser.words)
-        for act in self._acts:
-            act.setText(self._words[act])
+        self.arranged += 1
+        said: dict[QPushButton, str] = {**{chooser: chooser.words for chooser in self._choosers}, **self._words}
         for part in (*reversed(self._choosers), *self._acts):
-            if self._needed() <= self.width():
-                return
-            part.setText("")
+            if self._needed(said) <= self.width():
+                break
+            said[part] = ""
+        for part, words in said.items():
+            if part.text() != words:
+                part.setText(words)
 
-    def _needed(self) -> int:
-        shown = [part.sizeHint().width() for part in self._parts if not part.isHidden()]
-        return sum(shown) + self._space * len(shown)
+    def _needed(self, said: dict[QPushButton, str]) -> int:
+        shown = [part for part in self._parts if not part.isHidden()]
+        wide = [self._wide(p, said[p]) if isinstance(p, QPushButton) else p.sizeHint().width() for p in shown]
+        return sum(wide) + self._space * len(shown)
+
+    def _wide(self, part: QPushButton, words: str) -> int:
+        """How wide a button is with these words; measured once, since saying other words asks for a new layout."""
+        key = (part.objectName() or str(id(part)), words, part.font().key())
+        if key not in self._widths:
+            before = part.text()
+            part.setText(words)
+            self._widths[key] = part.sizeHint().width()
+            part.setText(before)
+        return self._widths[key]
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
