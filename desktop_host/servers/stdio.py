@@ -105,14 +105,15 @@ class StdioTransport(asyncio.SubprocessProtocol):
             process.close()
 
     async def _end(self) -> None:
-        if self._inbox.ended:
-            await self._gone(DRAIN_S)  # It is about to end by itself: let it tell its exit code.
-        self._ending = True
+        # One that closed its output first is about to end by itself: its exit code is its own, however late it comes.
+        if not self._inbox.ended:
+            self._ending = True
         if self._outbox.pipe is not None:
             self._outbox.pipe.close()  # End of input, after what is still to be written.
         for sig in (signal.SIGTERM, signal.SIGKILL):
             if await self._gone(self._grace):
                 break
+            self._ending = True
             self._signal(sig)
         await self._gone(self._grace)
         # A polite server may leave children in its group (a wrapper such as npx, a browser).

@@ -412,6 +412,7 @@ async def test_roots_are_those_of_the_session_and_changes_are_told(tmp_path: Pat
     async with stage(tmp_path, script("odd", "odd.py", env={"ODD_DIR": str(tmp_path)}), reviewer=reviewer) as s:
         await s.servers.prepare("s1", None, ("/a b",))
         assert json.loads(text(await s.call("odd", "roots"))) == {"roots": [{"uri": "file:///a%20b", "name": "a b"}]}
+        reviewer.folders["s1"] = ("/a b", "/c")
         await s.servers.prepare("s1", None, ("/a b", "/c"))
         await until((tmp_path / "roots_changed").exists)
         hello = json.loads((tmp_path / "hello").read_text().splitlines()[0])
