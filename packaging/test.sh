@@ -36,10 +36,10 @@ if [ $# -gt 0 ]; then exec "$bin/python" -m pytest "$@"; fi
 # Two lanes side by side, then what measures time alone. Each prints its own summary; any failure fails the whole.
 lane=$(mktemp)
 trap 'rm -f "$lane"' EXIT
-"$bin/python" -m pytest -q tests/unit tests/contract tests/architecture >"$lane" 2>&1 &
+"$bin/python" -m pytest -q tests/unit tests/contract tests/architecture tests/live >"$lane" 2>&1 &
 first=$!
 status=0
-"$bin/python" -m pytest -q tests/flows tests/live tests/conformance tests/faults || status=$?
+"$bin/python" -m pytest -q tests/conformance tests/flows tests/faults || status=$?
 wait "$first" || status=$?
 cat "$lane"
 "$bin/python" -m pytest -q tests/ui tests/bench || status=$?
