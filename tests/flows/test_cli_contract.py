@@ -213,7 +213,7 @@ def test_answers_fill_forms_and_let_servers_ask_the_model(program):
 
 
 def test_stop_reaches_the_server_and_the_turn_goes_on_later(program):
-    """Hazards H61, J101: the call is cancelled on the wire, its late effect does not come, the chat stays usable."""
+    """Hazards E61, J101: the call is cancelled on the wire, its late effect does not come, the chat stays usable."""
     model = program.script([{"text": "wait"}, call("small.slow")], [{"text": "going on"}], [{"text": "hello again"}])
     config = program.config(small=[*SMALL, str(program.folder)])
     process = program.start("chat", "a", "--model", model, "--mcp-config", config, "--allow", "small.*", "--json")

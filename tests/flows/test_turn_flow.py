@@ -248,7 +248,7 @@ async def test_stop_keeps_the_text_and_the_next_turn_works(rig):
 
 
 async def test_stop_during_a_call_cancels_it_and_pairs_every_call(rig):
-    """Hazards D61, J101."""
+    """Hazards E61, J101."""
     begun = asyncio.Event()
     r = rig([[call("t.hang", "c1"), call("t.quick", "c2")], ["after"]])
 

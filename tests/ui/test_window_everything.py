@@ -36,7 +36,7 @@ def unfolded(window: Window, tool: str) -> ToolCard:
 def test_every_tool_that_the_server_lists_is_called_and_its_card_shows_what_it_gave(
     real_window: Window, tmp_path: Path
 ) -> None:
-    """Hazards D49, I88: each kind of content has its view, errors of none are hidden."""
+    """Hazards I97, I100: each kind of content has its view, errors of none are hidden."""
     window = real_window
     window.add(npm("mcp-server-everything"), "everything")
 
@@ -103,7 +103,7 @@ def test_every_tool_that_the_server_lists_is_called_and_its_card_shows_what_it_g
 
 
 def test_each_kind_of_content_has_its_view_and_its_annotations_are_told(real_window: Window, tmp_path: Path) -> None:
-    """Hazards I88, O124: a link is read through its server only when the person wants it."""
+    """Hazard I98: a link is read through its server only when the person wants it."""
     window = real_window
     window.add(npm("mcp-server-everything"), "everything")
     lines = script(

@@ -91,7 +91,7 @@ def test_a_sampling_request_is_changed_and_sent_and_its_reply_changed_and_given_
 
 
 def test_a_refused_sampling_request_ends_that_call_and_the_turn_goes_on(window: Window, tmp_path: Path) -> None:
-    """Hazard E62: refusal is error -1."""
+    """Hazard K119: refusal is error -1."""
     lines = script(
         tmp_path / "script.json",
         [call("everything.trigger-sampling-request", prompt="x")],
@@ -109,7 +109,7 @@ def test_a_refused_sampling_request_ends_that_call_and_the_turn_goes_on(window: 
 def test_a_form_with_every_kind_of_field_is_filled_by_the_keyboard_and_checked_in_place(
     window: Window, tmp_path: Path
 ) -> None:
-    """Hazard E65: defaults, limits, formats, single and multiple choices, titled and not."""
+    """Hazard M128: defaults, limits, formats, single and multiple choices, titled and not."""
     tool = "trigger-elicitation-request"
     lines = script(tmp_path / "script.json", [call(f"everything.{tool}")], [{"text": "Filled."}])
     window.say("Ask me", lines)
@@ -230,7 +230,7 @@ def test_a_form_is_declined_or_cancelled_and_the_server_is_told_which(window: Wi
 def test_a_page_opens_only_after_the_whole_address_was_seen_and_allowed(
     window: Window, tmp_path: Path, opened: Opened
 ) -> None:
-    """Hazard E66: a name in another script is told, the host stands out."""
+    """A name in another script is told, the host stands out."""
     tool = "trigger-url-elicitation"
     url = "https://xn--exmple-cua.example.org/sign?state=" + "a1" * 40
     lines = script(

@@ -103,6 +103,7 @@ def test_a_tool_that_runs_as_a_task_tells_its_steps_and_asks_in_between(window: 
 
 
 def test_a_stopped_task_is_cancelled_on_the_server(window: Window, tmp_path: Path) -> None:
+    """Hazards E61, D62: the server hears it, and the card says so."""
     lines = script(tmp_path / "script.json", [call("everything.simulate-research-query", topic="tea")])
     window.say("Research it", lines)
     window.approve_all(lambda: bool(sent(window, "tasks/result")))

@@ -54,7 +54,7 @@ def fill(window: Window, row: ResourceRow, value: str) -> None:
 
 
 def test_every_resource_and_template_is_read_where_it_is_listed(window: Window, rows: dict[str, ResourceRow]) -> None:
-    """Hazard K99: a template that lacks its argument says so and asks nothing of the server."""
+    """A template that lacks its argument says so and asks nothing of the server."""
     for uri, row in rows.items():
         if not row.spec.template:
             window.click(row.read)
@@ -86,7 +86,7 @@ def test_every_resource_and_template_is_read_where_it_is_listed(window: Window, 
 def test_a_watched_resource_is_marked_and_read_again_and_a_stopped_server_stays_stopped(
     window: Window, rows: dict[str, ResourceRow]
 ) -> None:
-    """Hazard D47: a template's address is watched as it is filled in, and gets a row of its own."""
+    """A template's address is watched as it is filled in, and gets a row of its own."""
     row = rows[TEXTS]
     fill(window, row, "5")
     window.click(row.watch)
@@ -186,7 +186,7 @@ def serving(data: bytes) -> Iterator[str]:
 def test_a_large_binary_resource_becomes_a_file_that_the_platform_opens(
     window: Window, rows: dict[str, ResourceRow], tmp_path: Path
 ) -> None:
-    """Hazard I91: what is too large to show is kept on disk, in the chat as on the page."""
+    """Hazard I92: what is too large to show is kept on disk, in the chat as on the page."""
     with serving(os.urandom(6_000_000)) as address:
         lines = script(
             tmp_path / "script.json",

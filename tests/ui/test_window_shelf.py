@@ -44,7 +44,7 @@ def texts(window: Window, tool: str) -> str:
 def test_tools_samples_forms_and_progress_look_alike_in_both_eras(
     real_window: Window, tmp_path: Path, era: str
 ) -> None:
-    """Hazard E64: what a modern server needs comes as rounds of the same call."""
+    """What a modern server needs comes as rounds of the same call."""
     window = real_window
     shelf(window, era)
     lines = script(
@@ -81,7 +81,7 @@ def test_tools_samples_forms_and_progress_look_alike_in_both_eras(
 
 @ERAS
 def test_a_resource_is_watched_again_after_its_server_was_lost(real_window: Window, tmp_path: Path, era: str) -> None:
-    """Hazard D47: there is no replay, so one update stands for the gap and the resource is read anew."""
+    """There is no replay, so one update stands for the gap and the resource is read anew."""
     window = real_window
     shelf(window, era)
     tab: ResourcesTab = window.tab("shelf", "resources")
