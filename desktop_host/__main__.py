@@ -15,9 +15,12 @@ def main() -> int:
         sys.argv = sys.argv[2:]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         return 0
-    from desktop_host.app.run import run
+    try:
+        from desktop_host.app.run import run
 
-    return run(sys.argv[1:])
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:  # while it still starts; later each face ends in order by itself
+        return 130
 
 
 if __name__ == "__main__":

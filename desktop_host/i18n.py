@@ -128,6 +128,7 @@ def _fitted(text: str, params: dict[str, Any]) -> str:
 
 
 _current: Translator | None = None
+_told: str | None = None
 
 
 def install(language: str = "system") -> Translator:
@@ -135,6 +136,17 @@ def install(language: str = "system") -> Translator:
     global _current
     _current = Translator(pick_language(language))
     return _current
+
+
+def tell(language: str | None) -> None:
+    """The language that this run was told to speak (`--lang`), whatever is set; None: what is set holds again."""
+    global _told
+    _told = language
+
+
+def spoken(wanted: str) -> str:
+    """The language of this run where `wanted` is what is set."""
+    return _told or wanted
 
 
 def current() -> Translator:

@@ -197,6 +197,7 @@ def _in_window(run: Demo, spec: HostSpec, opener: Opener, lang: str | None) -> i
     from desktop_host.ui.window_state import WindowState
 
     app = QApplication.instance() or QApplication([sys.argv[0]])
+    i18n.tell(lang)
     i18n.install(lang or "system")
     theme.apply("light", 100)
     window = MainWindow(WindowState(spec.home, spec.profile), spec.profile)

@@ -43,18 +43,18 @@ def _only_common(argv: list[str]) -> bool:
 
 
 def _window(argv: list[str], opened: list[str]) -> int:
+    from desktop_host import i18n
     from desktop_host.cli.arguments import parse
     from desktop_host.ui.face import has_display, run_window
 
     ns = parse(argv)
     home = Path(ns.home).expanduser() if ns.home else None
     if has_display():
+        i18n.tell(ns.lang)
         return run_window(
             lambda: opener, lambda: _spec(ns), home=home, profile=ns.profile, arguments=[*argv, *opened], lazy=True,
             profiles=lambda: _profiles(ns.home),
         )  # fmt: skip
-    from desktop_host import i18n
-
     i18n.install(ns.lang or "system")
     if opened:  # What a desktop hands over is shown in full before anything of it starts: that takes a window.
         print(i18n.tr("app.opened_no_display", what=opened[0]), file=sys.stderr)

@@ -162,7 +162,7 @@ class _Face(QObject):
         from desktop_host.ui.theme import theme
 
         state = self.window.state
-        language = state.text("language", "system")
+        language = i18n.spoken(state.text("language", "system"))
         i18n.install(language)
         self._speak(language)
         theme.apply(state.text("theme", "system"), state.number("scale", 100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -553,6 +554,17 @@ def test_settings_usage_models_and_doctor_have_their_shapes(program):
         code, rows = program.json("usage", "--by", by)
         assert code == 0, by
         assert rows or by == "server", by
+
+
+def test_an_interrupt_while_the_program_starts_ends_it_quietly(program):
+    for wait in (0.0, 0.1, 0.25):
+        process = program.start("tools", "list")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(wait)  # somewhere between the start of Python and the first line of a verb
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        if b"desktop_host" in err or process.returncode >= 0:
+            assert (process.returncode in (0, 130), b"Traceback" in err) == (True, False), err
 
 
 def test_values_of_the_settings_file_that_are_not_used_are_told_and_kept(program):

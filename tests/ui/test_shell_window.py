@@ -304,6 +304,19 @@ def test_the_language_is_switched_live_and_the_page_stays(make: Make) -> None:
     assert shell.window.sidebar.nav["servers"].text() == "Servers"
 
 
+def test_the_language_of_the_command_line_holds_until_another_is_chosen_in_the_window(make: Make) -> None:
+    i18n.tell("zh_CN")
+    i18n.install(i18n.spoken("en"))
+    try:
+        shell = make()
+        shell.until(lambda: shell.window.sidebar.nav["servers"].text() == "服务器")
+        assert shell.host.settings.now.general.language != "zh_CN", "what is set stays"
+        shell.window.commands.run("view.english")
+        shell.until(lambda: shell.window.sidebar.nav["servers"].text() == "Servers")
+    finally:
+        i18n.tell(None)
+
+
 def test_every_text_has_a_place_in_both_languages_on_every_page(make: Make) -> None:
     shell = make(onboarded=False)
     w = shell.workspace

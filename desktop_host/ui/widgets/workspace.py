@@ -270,6 +270,9 @@ class Workspace(QObject):
         keep("theme", look)
         keep("scale", scale)
         keep("language", language)
+        if key == "general.language":
+            i18n.tell(None)  # A person's choice in the window is newer than the word of the command line.
+        language = i18n.spoken(language)
         if i18n.pick_language(language) != self._language:
             self._language = i18n.install(language).language
             self.language_changed.emit(language)
