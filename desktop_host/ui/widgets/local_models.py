@@ -29,14 +29,15 @@ class LocalModelRow(Card):
         self.name = local_name(entry.ref)
         self.setAccessibleName(entry.title)
         self.state = pill("")
-        facts = [tr("local.size", size=size(entry.size_bytes))] if entry.size_bytes else []
+        weighs = "local.size_here" if entry.ready else "local.size"
+        facts = [tr(weighs, size=size(entry.size_bytes))] if entry.size_bytes else []
         if "qwen" in entry.title.lower():
             facts.append(tr("local.licence", licence="Apache-2.0"))
         if entry.context_window:
             facts.append(tr("local.window", tokens=entry.context_window))
         self.fetch = button(tr("local.fetch"), self._ask, role="primary", icon="download")
         self.fetch.setAccessibleName(tr("local.fetch_of", name=entry.title))
-        self.remove = button(tr("action.remove"), self._remove, role="quiet", icon="trash")
+        self.remove = button(tr("action.remove"), self._remove, icon="trash")
         self.remove.setAccessibleName(tr("local.remove_of", name=entry.title))
         self.cancel = button(tr("action.cancel"), models.cancel_fetch)
         self.bar = QProgressBar()
