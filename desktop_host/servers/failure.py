@@ -239,8 +239,8 @@ def _cause(config: ServerConfig, leaf: BaseException, seen: Evidence, made: Fail
             return "wrong_transport"
         if made.code == "connect_timeout":
             return "timeout"
-        if made.code == "network":
-            return "unreachable"
+        if made.code == "network" or (made.code == "server_lost" and seen.http_status is None):
+            return "unreachable"  # One that was lost has spoken MCP before: it is not a wrong address.
         return "wrong_url" if seen.http_status in (404, 405) else "http_error" if seen.http_status else "not_mcp"
     said = "\n".join([*made.stderr, made.bad_stdout or ""])
     for pattern, key in _CLUES:

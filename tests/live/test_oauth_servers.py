@@ -275,7 +275,9 @@ async def test_a_call_that_needs_more_asks_for_more_and_keeps_what_there_was(tmp
     async with stage(tmp_path, at(signed), reviewer=person, start=False) as s:
         await login(s)
         assert text(await s.call("web", "admin", session="s1", call_id="c9")) == "admin"
-        assert person.asked[1][0] == Origin("web", "s1", "c9")
+        origin = person.asked[1][0]
+        assert (origin.server, origin.session, origin.call_id) == ("web", "s1", "c9")
+        assert [call.name for call in origin.calls] == ["admin"]
         assert set(parse_qs(urlsplit(person.asked[1][1].url).query)["scope"][0].split()) == {"read", "admin"}
         assert text(await s.call("web", "admin")) == "admin"
         assert len(person.asked) == 2
