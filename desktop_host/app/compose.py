@@ -139,6 +139,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 with_profile_servers=spec.with_profile_servers or not spec.mcp_config,
                 sign_in=lambda: settings.current().oauth.defaults(),
                 values=lambda: settings.current().servers,
+                call_s=lambda: settings.current().tools.call_timeout_s,
                 apps=spec.headless is None and available(),
             )
 

@@ -71,7 +71,7 @@ async def _show(run: Run) -> int:
             run.out.item(event_to_json(stamped))
         elif isinstance(stamped.event, ev.UserSaid):
             view.rest()
-            files = "".join(f" [{a.name}]" for a in stamped.event.attachments)
+            files = "".join(f" [{run.out.shown(a.name, run.out.out)}]" for a in stamped.event.attachments)
             run.out.write("\n> " + run.out.shown(stamped.event.text, run.out.out) + files + "\n\n")
         else:
             view.show(stamped)
@@ -87,7 +87,7 @@ async def _export(run: Run) -> int:
     if run.out.json and form != "json":
         run.out.item({"session": run.ns.session, "format": form, "text": text})
     else:
-        run.out.write(text if text.endswith("\n") else text + "\n")
+        run.out.write(run.out.shown(text if text.endswith("\n") else text + "\n", run.out.out))
     return 0
 
 

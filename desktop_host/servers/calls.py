@@ -66,7 +66,7 @@ async def within_deadline(
     Raises:
         TimeoutError: the deadline passed; the request was cancelled on the wire.
     """
-    call = CallInFlight(connection.floor, session, call_id, Deadline(connection.wiring.config.timeouts), about)
+    call = CallInFlight(connection.floor, session, call_id, Deadline(connection.wiring.timeouts), about)
     connection.floor.calls.add(call)
     token = CALLING.set(call)
     try:
@@ -138,7 +138,7 @@ async def call_tool(
     try:
         result = await within_deadline(connection, send, about=about, session=session, call_id=call_id)
     except TimeoutError:
-        limits = connection.wiring.config.timeouts
+        limits = connection.wiring.timeouts
         told = (
             f"{name} gave no sign of life for {limits.call_s:g} s (at most {limits.call_max_s:g} s in all); cancelled"
         )

@@ -46,6 +46,7 @@ _FIXES = {
 }  # fmt: skip
 """What mends a cause; where nothing is named, starting it again is worth a try."""
 
+_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 _HTTP = re.compile(r"\w+: (?:.{0,80}?\bHTTP |\w+ \w+ ')(\d{3})(?:\D|$)")
 """The status in what our own shield and the HTTP library say."""
 
@@ -192,7 +193,17 @@ def status_of(error: BaseException, seen: Evidence) -> int | None:
 
 
 def _address(config: ServerConfig) -> str:
-    return "" if isinstance(config.launch, Stdio) else urlsplit(config.launch.url).netloc.rpartition("@")[2]
+    if isinstance(config.launch, Stdio):
+        return ""
+    # A placeholder may hold what divides an address (`${keyring:web/url}`): it stands aside while that is split.
+    kept: list[str] = _PLACEHOLDER.findall(config.launch.url)
+    bare = _PLACEHOLDER.sub("__placeholder__", config.launch.url)
+    host = urlsplit(bare).netloc
+    first = host.rpartition("@")[0].count("__placeholder__")
+    host = host.rpartition("@")[2]
+    for one in kept[first:]:
+        host = host.replace("__placeholder__", one, 1)
+    return host
 
 
 def _text(error: BaseException) -> str:

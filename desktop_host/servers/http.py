@@ -9,7 +9,7 @@ import json
 import logging
 import ssl
 import urllib.request
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import httpx2
@@ -17,6 +17,7 @@ import httpx2
 from desktop_host.core.errors import HostError
 from desktop_host.core.servers import Http, Sse
 from desktop_host.servers.network_log import Heard, Note
+from desktop_host.servers.surrogates import whole_characters
 
 # At INFO it logs whole URLs, which may hold a key.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -77,7 +78,9 @@ class Shield(httpx2.AsyncBaseTransport):
                 return await self._refused(request, response, kind)
             self._facts.unreachable = False
             # Read here, where a cut body can still be told to its request; streams tell it themselves.
-            return await whole(response) if kind.startswith("application/json") else response
+            if kind.startswith("application/json"):
+                return await whole(response)
+            return _lines(response) if kind.startswith("text/event-stream") and _plain(response) else response
         except httpx2.TransportError as error:
             if request.method != "POST":
                 raise  # The SDK contains those of the GET stream and of DELETE.
@@ -111,7 +114,7 @@ class Shield(httpx2.AsyncBaseTransport):
         """Count a stream while it is open: the SDK tells nobody when it gives one up."""
         if request.method != "GET" or response.status_code != 200:
             return response
-        stream = response.stream
+        stream = (_lines(response) if _plain(response) else response).stream
         assert isinstance(stream, httpx2.AsyncByteStream)
         return httpx2.Response(
             200, headers=response.headers, stream=_Minded(stream, self._facts), extensions=response.extensions
@@ -200,12 +203,55 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+class _Lines(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in whole_lines(self._inner):
+            yield part
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def _plain(response: httpx2.Response) -> bool:
+    """Whether the bytes are the text itself, not a compressed form of it."""
+    return response.headers.get("content-encoding", "identity").lower() == "identity"
+
+
+def _lines(response: httpx2.Response) -> httpx2.Response:
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)
+    return httpx2.Response(
+        response.status_code, headers=response.headers, stream=_Lines(stream), extensions=response.extensions
+    )
+
+
+async def whole_lines(stream: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """The stream by whole lines, lone surrogates replaced; no event is ready before its line ends anyway."""
+    held: list[bytes] = []
+    size = 0
+    async for part in stream:
+        end = max(part.rfind(b"\n"), part.rfind(b"\r")) + 1
+        held.append(part[:end] if end else part)
+        size += len(held[-1])
+        if end or size > EVENT_LIMIT:  # A line over the limit is the reader's to refuse.
+            yield whole_characters(b"".join(held))
+            held = [part[end:]] if end else []
+            size = len(part) - end if end else 0
+    if held:
+        yield whole_characters(b"".join(held))
+
+
 async def whole(response: httpx2.Response) -> httpx2.Response:
     """The response with its body read; the connection is free again."""
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)
     try:
         body = b"".join([part async for part in stream])
+        if _plain(response):
+            body = whole_characters(body)
     finally:
         await response.aclose()
     return httpx2.Response(

@@ -17,6 +17,7 @@ from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from desktop_host.servers.descendants import MARK, end_marked
 from desktop_host.servers.framing import Inbox, Lines, Outbox
+from desktop_host.servers.surrogates import whole_characters
 
 LINE_LIMIT = 64 * 2**20
 """Longest line of standard output (bytes). A longer one is dropped and its request answered by an error."""
@@ -29,7 +30,13 @@ DRAIN_S = 0.5
 SHOWN_LINE = 2_000
 TOO_LONG = -32013
 """Code of the error that stands for an answer over the line limit (range of implementations)."""
+UNREADABLE = -32014
+"""Code of the error that stands for an answer whose JSON cannot be read."""
 
+_ANSWER = re.compile(
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18}|"[^"\\]{1,80}")\s*,.{0,40}?"(?:result|error)"\s*:',
+    re.DOTALL,
+)
 _ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,80}")')
 
 
@@ -176,6 +183,9 @@ class StdioTransport(asyncio.SubprocessProtocol):
 
     # ---- lines
     def _message(self, raw: bytes) -> None:
+        if (whole := whole_characters(raw)) is not raw:
+            self._on_line("stdout", "a message held half of a surrogate pair; U+FFFD stands in its place")
+            raw = whole
         try:
             message = jsonrpc_message_adapter.validate_json(raw, by_name=False)
         except ValueError:
@@ -184,6 +194,7 @@ class StdioTransport(asyncio.SubprocessProtocol):
                 message = jsonrpc_message_adapter.validate_json(text, by_name=False)
             except ValueError:
                 self._noise(text)
+                self._unreadable(raw)
                 return
         self._inbox.put(SessionMessage(message), len(raw))
 
@@ -193,17 +204,23 @@ class StdioTransport(asyncio.SubprocessProtocol):
             self.bad_line = shown
         self._on_line("stdout", shown)
 
+    def _unreadable(self, raw: bytes) -> None:
+        """Tell the request that a line answers, but whose JSON cannot be read, at once."""
+        if found := _ANSWER.match(raw):
+            self._answer(found[1], UNREADABLE, "the server's answer is not readable JSON")
+
     def _too_long(self, head: bytes) -> None:
         self._on_line(
             "stdout", f"a line over {self._limit} bytes was dropped: {head[:200].decode('utf-8', 'replace')}…"
         )
         if found := _ID.search(head):
-            number = found[1].decode()
-            error = ErrorData(code=TOO_LONG, message=f"the server's answer was longer than {self._limit} bytes")
-            answer = JSONRPCError(
-                jsonrpc="2.0", id=number.strip('"') if number.startswith('"') else int(number), error=error
-            )
-            self._inbox.put(SessionMessage(answer), 100)
+            self._answer(found[1], TOO_LONG, f"the server's answer was longer than {self._limit} bytes")
+
+    def _answer(self, raw_id: bytes, code: int, message: str) -> None:
+        number = raw_id.decode("utf-8", "replace")
+        given = number.strip('"') if number.startswith('"') else int(number)
+        answer = JSONRPCError(jsonrpc="2.0", id=given, error=ErrorData(code=code, message=message))
+        self._inbox.put(SessionMessage(answer), 100)
 
     def _tell(self, source: str, line: bytes) -> None:
         if line.strip():

@@ -24,6 +24,7 @@ from desktop_host.core.servers import (
     ServerScope,
     ServerStatus,
     ServerTest,
+    Timeouts,
 )
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict
@@ -69,12 +70,13 @@ class Servers(ByHand, Signing):
         sign_in: Callable[[], SignInDefaults] = SignInDefaults,
         values: Callable[[], ServerValues] = ServerValues,
         apps: bool = False,
+        call_s: Callable[[], float] = lambda: Timeouts().call_s,
     ) -> None:
         super().__init__()
         self._folder, self._secrets = folder, secrets
         self._book = Book(folder / "servers.json", extra, with_profile_servers)
         around = {**(os.environ if environ is None else environ), PROFILE: str(folder)}
-        self._pool = Pool(folder, secrets, reviewer, sink, clock, around, sign_in, values, apps)
+        self._pool = Pool(folder, secrets, reviewer, sink, clock, around, sign_in, values, apps, call_s)
         self._desk = Desk(self._pool)
         self.skills = ServedSkills(self._book, self._pool, self._desk)
         """The skills that servers serve."""

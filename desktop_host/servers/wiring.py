@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -43,6 +43,17 @@ class Wiring:
     """Told which lists are others now, as in `ServerChanged.lists`."""
     apps: bool = False
     """Whether pages of servers can be shown, so that servers are told so."""
+    call_s: Callable[[], float] = lambda: Timeouts().call_s
+    """How long a call may give no sign of life (seconds) where the server has no limit of its own."""
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """The server's own limits, and the profile's for a call where it has none of its own."""
+        own = self.config.timeouts
+        if own.call_s != Timeouts().call_s:
+            return own
+        call_s = self.call_s()
+        return replace(own, call_s=call_s, call_max_s=max(call_s, own.call_max_s))
 
 
 class Deadline:

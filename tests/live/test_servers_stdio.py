@@ -78,6 +78,21 @@ async def test_garbage_and_bytes_that_are_no_utf8_cost_nothing(tmp_path: Path) -
         await until(lambda: len([x for x in s.servers.logs("raw") if x.source == "stdout"]) == 2)
 
 
+async def test_half_a_surrogate_pair_is_replaced_and_the_answer_used(tmp_path: Path) -> None:
+    async with stage(tmp_path, raw()) as s:
+        assert text(await s.call("raw", "half")) == "half \ufffd of a pair"
+        await until(lambda: any("surrogate" in x.text for x in s.servers.logs("raw")))
+
+
+async def test_an_answer_that_is_no_json_is_told_at_once_to_its_call(tmp_path: Path) -> None:
+    async with stage(tmp_path, raw()) as s:
+        async with asyncio.timeout(20):
+            made = await s.call("raw", "broken")
+        assert made.outcome is not Outcome.OK
+        assert "not readable JSON" in text(made)
+        assert text(await s.call("raw", "echo", m="still here"))
+
+
 async def test_a_server_that_dies_of_the_probe_is_started_afresh_and_its_era_remembered(tmp_path: Path) -> None:
     config = script("raw", "raw.py", "strict")
     async with stage(tmp_path, config) as s:

@@ -41,6 +41,8 @@ TOOLS = [
     {"name": "progress", "inputSchema": {"type": "object"}},
     {"name": "garbage", "inputSchema": {"type": "object"}},
     {"name": "latin1", "inputSchema": {"type": "object"}},
+    {"name": "half", "inputSchema": {"type": "object"}},
+    {"name": "broken", "inputSchema": {"type": "object"}},
     {"name": "ask", "inputSchema": {"type": "object"}},
     {"name": "sample", "inputSchema": {"type": "object"}},
     {
@@ -134,6 +136,12 @@ for line in sys.stdin:
             sys.stdout.write("hello debugging print\n")
             sys.stdout.flush()
             r = txt("after garbage")
+        elif n == "half":
+            r = txt("half \ud83d of a pair")
+        elif n == "broken":
+            sys.stdout.write('{"jsonrpc": "2.0", "id": ' + json.dumps(m["id"]) + ', "result": {"content": [}}\n')
+            sys.stdout.flush()
+            continue
         elif n == "latin1":
             sys.stdout.buffer.write(b"caf\xe9 latin-1 line\n")
             sys.stdout.buffer.flush()

@@ -72,3 +72,16 @@ def test_the_report_holds_the_last_twenty_lines_of_this_attempt_and_no_secret() 
 def test_our_own_faults_are_found_in_nested_groups() -> None:
     inner = KnownFault("tls")
     assert main_leaf(ExceptionGroup("a", [ValueError(), ExceptionGroup("b", [inner])])) is inner
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://user:${keyring:web/url}@example.com/mcp", "example.com"),
+        ("https://${USER}:${keyring:a/b}@${HOST}:8443/mcp", "${HOST}:8443"),
+        ("https://example.com/${keyring:a/b}", "example.com"),
+    ],
+)
+def test_the_host_is_named_and_never_who_signs_in_there(url: str, host: str) -> None:
+    made = report(ServerConfig("s", Http(url)), OSError("connection refused"), Evidence(), [], Redactor())
+    assert made.params["address"] == host
