@@ -59,15 +59,14 @@ def _at_terminal(home: Path, *argv: str) -> str:
         ("servers", "list"),
         ("tools", "list"),
         ("tools", "call", "evil", "look"),
-        ("prompts", "list"),
-        ("resources", "list"),
+        ("prompts", "list", "evil"),
+        ("resources", "list", "evil"),
     ],
     ids=" ".join,
 )
 def test_no_text_of_a_server_steers_a_terminal(home: Path, argv: tuple[str, ...]) -> None:
     shown = _at_terminal(home, *argv)
-    assert "evil" in shown or "seen" in shown
-    print(ascii(shown))
+    assert any(x in shown for x in ("evil", "seen", "two", "x:"))
     assert not [repr(x) for x in HARMFUL if x in shown], ascii(shown)
     assert "Usage" not in shown
     assert "--help" not in shown
