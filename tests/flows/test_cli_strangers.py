@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -72,6 +73,19 @@ def test_no_text_of_a_server_steers_a_terminal(home: Path, argv: tuple[str, ...]
     assert "--help" not in shown
     if "call" in argv:
         assert "seen\\u001b]0;owned\\u0007" in shown
+
+
+def test_no_text_of_a_model_and_no_title_steers_a_terminal(home: Path) -> None:
+    script = home.parent / "script.json"
+    script.write_text(json.dumps([[{"text": "said\u202e\x1b[2J\x9b"}]] * 2))
+    set_model = _words(home, "settings", "set", "model.default", f"script:{script}")
+    subprocess.run(set_model, check=True, timeout=60, env=_environment(home.parent))
+    said = _at_terminal(home, "chat", "title\u202e\x1b[2J\u2066")
+    assert "said\\u202e\\u001b[2J\\u009b" in said, ascii(said)
+    listed = _at_terminal(home, "sessions", "list")
+    assert "title" in listed
+    for shown in (said, listed):
+        assert not [repr(x) for x in HARMFUL if x in shown], ascii(shown)
 
 
 def test_a_call_of_a_server_without_a_limit_of_its_own_ends_by_the_setting(home: Path) -> None:

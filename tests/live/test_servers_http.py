@@ -165,6 +165,12 @@ async def test_an_event_of_two_megabytes_passes(tmp_path: Path, web: Web) -> Non
         assert len(text(await s.call("web", "event", m="0123456789", times=200_000))) == 2_000_000
 
 
+@pytest.mark.parametrize("tool", ["echo", "event"])
+async def test_half_a_surrogate_pair_is_replaced_in_a_body_and_in_a_stream(tmp_path: Path, web: Web, tool: str) -> None:
+    async with stage(tmp_path, at(web)) as s:
+        assert text(await s.call("web", tool, m="x", half=True)) == "x\ufffd"
+
+
 async def test_a_connection_for_each_call_where_the_scope_says_so(tmp_path: Path, web: Web) -> None:
     async with stage(tmp_path, at(web, scope=ServerScope.CALL)) as s:
         assert s.servers.status("web").state is ServerState.READY

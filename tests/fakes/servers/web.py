@@ -151,6 +151,8 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:
             if tool == "slow":
                 time.sleep(float(arguments.get("s", 1)))
             said = json.dumps(headers) if tool == "headers" else str(arguments.get("m", tool))
+            if arguments.get("half"):
+                said += "\ud83d"
             result = {"content": [{"type": "text", "text": said * int(arguments.get("times", 1))}]}
             if tool == "event":
                 data = json.dumps({"jsonrpc": "2.0", "id": number, "result": result})
