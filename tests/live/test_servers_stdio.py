@@ -79,13 +79,13 @@ async def test_garbage_and_bytes_that_are_no_utf8_cost_nothing(tmp_path: Path) -
 
 
 async def test_half_a_surrogate_pair_is_replaced_and_the_answer_used(tmp_path: Path) -> None:
-    async with stage(tmp_path, raw()) as s:
+    async with stage(tmp_path, script("raw", "raw.py", "unreadable")) as s:
         assert text(await s.call("raw", "half")) == "half \ufffd of a pair"
         await until(lambda: any("surrogate" in x.text for x in s.servers.logs("raw")))
 
 
 async def test_an_answer_that_is_no_json_is_told_at_once_to_its_call(tmp_path: Path) -> None:
-    async with stage(tmp_path, raw()) as s:
+    async with stage(tmp_path, script("raw", "raw.py", "unreadable")) as s:
         async with asyncio.timeout(20):
             made = await s.call("raw", "broken")
         assert made.outcome is not Outcome.OK

@@ -41,8 +41,6 @@ TOOLS = [
     {"name": "progress", "inputSchema": {"type": "object"}},
     {"name": "garbage", "inputSchema": {"type": "object"}},
     {"name": "latin1", "inputSchema": {"type": "object"}},
-    {"name": "half", "inputSchema": {"type": "object"}},
-    {"name": "broken", "inputSchema": {"type": "object"}},
     {"name": "ask", "inputSchema": {"type": "object"}},
     {"name": "sample", "inputSchema": {"type": "object"}},
     {
@@ -57,6 +55,8 @@ TOOLS = [
     },
     {"name": "env", "inputSchema": {"type": "object"}},
 ]
+if "unreadable" in F:
+    TOOLS += [{"name": name, "inputSchema": {"type": "object"}} for name in ("half", "broken")]
 if "badtool" in F:
     TOOLS.append({"name": "bad", "inputSchema": {}})
 first = True
