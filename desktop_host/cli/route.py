@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
 from desktop_host.cli.context import Run, Verb
-from desktop_host.core.errors import UserFault
+from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.core.routes import (
     EXAMPLE,
     NAME,
@@ -94,6 +95,9 @@ async def _set(run: Run) -> int:
     ns = run.ns
     if not NAME.fullmatch(ns.name) or ns.name in RESERVED:
         raise UserFault("usage", f"{ns.name!r} cannot name a route: lower-case letters, digits, - and _", value=ns.name)
+    for model in ns.models:
+        with contextlib.suppress(KnownFault):  # Without a key or weights yet: that may still come.
+            await run.host.models.open(model)
     settings = run.host.settings.current()
     old = find(settings.routes, ns.name)
     kept = {link.model: link for link in old.chain} if old else {}

@@ -15,6 +15,7 @@ import stat
 import tempfile
 import time
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path, PurePosixPath
@@ -37,6 +38,8 @@ MAX_BYTES = 4_000_000_000
 """All that may come out of one archive."""
 MAX_RATIO = 200
 """So many times its packed size a file may have; text of a journal packs 10 to 20 times."""
+FREE_BYTES = 1_000_000
+"""Below this size any ratio will do."""
 
 
 def export_profile(profiles: Profiles, name: str, target: Path) -> Path:
@@ -58,12 +61,12 @@ def export_profile(profiles: Profiles, name: str, target: Path) -> Path:
             with os.fdopen(handle, "w+b") as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bundle:
                 bundle.writestr(_MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1))
                 for path in _kept(folder):
-                    bundle.write(path, path.relative_to(folder).as_posix())
+                    bundle.write(path, path.relative_to(folder).as_posix(), _packing(path))
                 if (folder / _DATABASE).exists():
                     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as room:
                         copy = Path(room) / _DATABASE
                         _snapshot(folder / _DATABASE, copy)
-                        bundle.write(copy, _DATABASE)
+                        bundle.write(copy, _DATABASE, _packing(copy))
             os.replace(draft, target)
         except BaseException:
             Path(draft).unlink(missing_ok=True)
@@ -132,6 +135,19 @@ def _kept(folder: Path) -> Iterator[Path]:
                 yield path
 
 
+def _packing(path: Path) -> int:
+    """How a file goes into the archive: as it is where packing would make it look like a bomb to the import."""
+    size = path.stat().st_size
+    if size <= FREE_BYTES:
+        return zipfile.ZIP_DEFLATED
+    packer, packed = zlib.compressobj(wbits=-15), 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            packed += len(packer.compress(block))
+    packed += len(packer.flush())
+    return zipfile.ZIP_STORED if size > packed * (MAX_RATIO // 2) else zipfile.ZIP_DEFLATED
+
+
 def _snapshot(source: Path, target: Path) -> None:
     """One consistent state of a database that others may be writing to."""
     with (
@@ -161,7 +177,7 @@ def _checked(source: Path, bundle: zipfile.ZipFile) -> Iterator[tuple[zipfile.Zi
         )  # fmt: skip
         if hostile:
             raise _bad(source, f"entry {name[:200]!r} may not be unpacked")
-        if entry.file_size > 1_000_000 and entry.file_size > MAX_RATIO * max(1, entry.compress_size):
+        if entry.file_size > FREE_BYTES and entry.file_size > MAX_RATIO * max(1, entry.compress_size):
             raise _bad(source, f"entry {name[:200]!r} unpacks to {entry.file_size} bytes")
         seen.add(name.casefold())
         top = path.parts[0]

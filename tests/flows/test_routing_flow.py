@@ -27,6 +27,14 @@ def test_a_route_falls_back_remembers_the_failure_and_explains_itself(tmp_path):
     assert error["code"] == "usage"
 
 
+def test_a_route_takes_only_models_that_can_be_named(tmp_path):
+    home = tmp_path / "home"
+    (error,) = run(home, "route", "set", "careful", "local", "nope:", code=2)
+    assert error["code"] == "usage" and "nope:" in error["message"]
+    (kept,) = run(home, "route", "set", "careful", "local", "anthropic/claude-sonnet-5-5")
+    assert len(kept["chain"]) == 2, "a model without a key yet may stand in a route"
+
+
 def test_a_task_without_a_route_is_answered_by_the_chats_model(tmp_path):
     (off,) = run(tmp_path / "home", "route", "explain", "--task", "tool_choice")
     assert (off["model"], off["chosen"], off["reasons"]) == (None, False, ["task_off"])

@@ -206,3 +206,16 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         with pytest.raises(UserFault) as caught:
             work()
         assert caught.value.code == "not_found"
+
+
+def test_what_is_exported_can_be_imported_however_well_it_packs(profiles: Profiles, tmp_path: Path) -> None:
+    folder = profiles.path("work")
+    (folder / "blobs" / "ab" / "same").write_bytes(b"a" * 3_000_000)
+    (folder / "blobs" / "ab" / "text").write_bytes(b"".join(b"line %d\n" % n for n in range(200_000)))
+    target = export_profile(profiles, "work", tmp_path / "out.zip")
+    name = import_profile(profiles, target, "again")
+    copied = profiles.path(name) / "blobs" / "ab"
+    assert (copied / "same").read_bytes() == b"a" * 3_000_000
+    with zipfile.ZipFile(target) as bundle:
+        text = bundle.getinfo("blobs/ab/text")
+    assert (copied / "text").stat().st_size == text.file_size > 2 * text.compress_size
