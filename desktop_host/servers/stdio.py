@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
+import subprocess
 import uuid
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -110,6 +112,10 @@ class StdioTransport(asyncio.SubprocessProtocol):
             self._inbox.end()
             self._outbox.close()
             process.close()
+            child = process.get_extra_info("subprocess")
+            if child is not None and child.returncode is None:  # The loop may close before it is told of the end.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(1)
 
     async def _end(self) -> None:
         # One that closed its output first is about to end by itself: its exit code is its own, however late it comes.
