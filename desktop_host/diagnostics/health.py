@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from desktop_host.core.admin import ModelAdmin, SecretStore, ServerAdmin, SettingsStore
@@ -203,10 +204,11 @@ class Health:
             table["telemetry"] = lambda: wires.telemetry(collector)
         for status in self._servers.statuses():
             if status.enabled:
-                table[f"server:{status.name}"] = lambda name=status.name: _at_once(  # type: ignore[misc]
-                    workings.server(self._servers.status(name))
-                )
+                table[f"server:{status.name}"] = partial(self._server, status.name)
         return table
+
+    async def _server(self, name: str) -> Finding:
+        return workings.server(self._servers.status(name))
 
     async def _addresses(self, shared: _Round) -> Finding:
         return wires.addresses(await shared.reach())

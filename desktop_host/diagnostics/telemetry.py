@@ -121,7 +121,7 @@ class Telemetry:
                 self._tracer = self._provider.get_tracer("desktop-host", desktop_host.__version__)
             elif settings.telemetry.on:
                 _log.warning("telemetry is switched on, but the extra [telemetry] is not installed")
-        except Exception:
+        except Exception:  # Of the exporters of others; the host works without them.
             _log.exception("telemetry could not be started")
         finally:
             self._making = None

@@ -112,7 +112,7 @@ class Calls:
             outcome = await self._outcome(one, limit)
         except HostError as error:
             outcome = ToolOutcome(Outcome.ERROR, (Text(error.message),))
-        except Exception:
+        except Exception:  # Each call has a result, or the conversation could not go on.
             _log.exception("running %s failed", one.call.wire_name)
             outcome = ToolOutcome(Outcome.ERROR, (Text("The host failed while it ran this tool; its log says why."),))
         took = outcome.duration_ms or (self._parts.clock.monotonic() - started) * 1000

@@ -59,7 +59,7 @@ class Gate:
             return decide(
                 facts, rules, group_default=self._default(spec), profile_default=Effect(settings.tools.permission)
             )
-        except Exception:
+        except Exception:  # Whatever fails in a check denies.
             _log.exception("the gate failed; the call is denied")
             return Verdict(Effect.DENY, "gate_failed")
 

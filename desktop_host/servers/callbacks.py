@@ -60,7 +60,7 @@ class Callbacks:
             code = REFUSED if isinstance(error, UserFault) or error.exit_code in (3, 4) else T.INTERNAL_ERROR
             why = error.message if error.code == "permission" else f"the request was refused: {error.code}"
             return self._refused(code=code, message=why)
-        except Exception:
+        except Exception:  # A fault of ours must not end the connection: logged, and refused to the server.
             return self._bug("sampling")
 
     async def elicitation(
@@ -81,7 +81,7 @@ class Callbacks:
         except HostError as error:
             self._note("elicitation", error)
             return T.ElicitResult(action="cancel")
-        except Exception:
+        except Exception:  # As above.
             return self._bug("elicitation")
         if reply.action == "stop":
             return self._refused(code=REFUSED, message="the person wants no more questions during this call")
@@ -95,7 +95,7 @@ class Callbacks:
         origin = self._floor.origin()
         try:
             folders = self._wiring.reviewer.roots(origin.session if origin else self._floor.session)
-        except Exception:
+        except Exception:  # As above.
             return self._bug("roots")
         made = [T.Root.model_validate({"uri": Path(f).as_uri(), "name": Path(f).name or f}) for f in folders]
         return T.ListRootsResult(roots=made)
@@ -109,7 +109,7 @@ class Callbacks:
         if origin is not None:
             try:
                 self._wiring.reviewer.logged(origin, params.level, params.logger, freeze(data))
-            except Exception:
+            except Exception:  # As above; a notification has no answer.
                 self._bug("logging")
 
     async def message(self, message: Any) -> None:

@@ -67,7 +67,7 @@ class GatewayNews:
         plain = server.create_initialization_options
         changing = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
         # The transports make the options themselves, with nothing that changes.
-        server.create_initialization_options = lambda *_a, **_k: plain(changing)  # type: ignore[method-assign]
+        server.create_initialization_options = lambda *_a, **_k: plain(changing)  # type: ignore[method-assign]  # No hook.
 
     async def close(self) -> None:
         """Watch nothing any more."""

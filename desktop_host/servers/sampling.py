@@ -61,12 +61,12 @@ def sampling_result(
     """
     own = {t.wire_name: t.name for t in request.tools}
     shown: tuple[ContentBlock, ...] = reply.blocks
-    body = {"role": "assistant", "model": reply.model, "stopReason": reply.stop}
+    body: dict[str, Any] = {"role": "assistant", "model": reply.model, "stopReason": reply.stop}
     if not any(isinstance(b, ToolCall) for b in shown):
         texts = [b.text for b in shown if isinstance(b, Text)]
         other = [b for b in shown if not isinstance(b, Text)]
         only = translate.wire_block(other[0]) if other and not texts else None
-        body["content"] = only or {"type": "text", "text": "\n\n".join(texts)}  # type: ignore[assignment]
+        body["content"] = only or {"type": "text", "text": "\n\n".join(texts)}
         return T.CreateMessageResult.model_validate(body, by_name=False)
     called = [b.wire_name for b in shown if isinstance(b, ToolCall) and b.wire_name not in own]
     if called:

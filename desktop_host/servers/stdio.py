@@ -93,7 +93,7 @@ class StdioTransport(asyncio.SubprocessProtocol):
             lambda: self, *self._argv, env=dict(self._env), cwd=self._cwd, start_new_session=True
         )
         self._process = process
-        self._outbox.pipe = process.get_pipe_transport(0)  # type: ignore[assignment]
+        self._outbox.pipe = process.get_pipe_transport(0)  # type: ignore[assignment]  # Of stdin: one that writes.
         self._on_start(process.get_pid())
         return self._inbox, self._outbox
 

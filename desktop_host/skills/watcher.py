@@ -137,7 +137,7 @@ class Watcher:
         self.scans += 1
         try:
             await self._library.rescan(touched)
-        except Exception:
+        except Exception:  # The watch must outlive one scan that fails.
             _log.exception("the skills could not be read again; the last reading stays")
 
     # ---- watches; blocking

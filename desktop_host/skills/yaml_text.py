@@ -27,7 +27,7 @@ def _loader() -> Any:
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-    class TextLoader(base):  # type: ignore[misc]
+    class TextLoader(base):  # type: ignore[misc]  # The C or the Python class, known at run time only.
         def compose_node(self, parent: Any, index: Any) -> Any:
             self.nodes = getattr(self, "nodes", 0) + 1
             if self.nodes > MAX_NODES:
@@ -87,7 +87,7 @@ def _composer() -> Any:
         return None
     base: Any = CParser
 
-    class Composer(base):  # type: ignore[misc]
+    class Composer(base):  # type: ignore[misc]  # Typeshed does not know libyaml's parser.
         def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
             return "null" if kind is yaml.ScalarNode and implicit[0] and value in _NULLS else "text"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from desktop_host.core.codec import decode, encode
@@ -149,9 +150,7 @@ class JournalHistory:
         found: list[Stamped] = []
         while limit is None or len(found) < limit:
             want = PAGE if limit is None else min(PAGE, limit - len(found))
-            page = await self._database.read(
-                lambda db, after=after, want=want: self._journal.page(db, session, after, want)  # type: ignore[misc]
-            )
+            page = await self._database.read(partial(self._journal.page, session=session, after=after, limit=want))
             found += page
             if len(page) < want:
                 break

@@ -56,7 +56,7 @@ def started(pid: int) -> str | None:
 def _started_windows(pid: int) -> str | None:  # pragma: no cover - Windows, not run
     import ctypes
 
-    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]  # Windows only.
     handle = kernel.OpenProcess(0x1000, False, pid)
     if not handle:
         return None

@@ -174,7 +174,7 @@ class PostgresDatabase:
             self._made.discard(old)
         # Nothing is prepared by name: behind a pooler each transaction may meet another server process.
         connection = psycopg.connect(
-            **self._params, autocommit=True, client_encoding="utf8", prepare_threshold=None  # type: ignore[arg-type]
+            **self._params, autocommit=True, client_encoding="utf8", prepare_threshold=None  # type: ignore[arg-type]  # libpq's words, checked by it.
         )  # fmt: skip
         connection.adapters.register_loader("numeric", Whole)
         self._own.connection = connection

@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +62,13 @@ class Upload:
         told = dict.fromkeys(("copied", "present", "busy", "failed"), 0)
         leases = Leases()
         for owner, session in found:
-            taken = await self._own.read(lambda db, owner=owner: leases.taken_by_other(db, owner))  # type: ignore[misc]
+            taken = await self._own.read(partial(leases.taken_by_other, owner=owner))
             if taken is not None:
                 told["busy"] += 1
                 continue
             try:
                 await self._keep_own(owner, session)
-                new = await self._shared.write(
-                    lambda db, owner=owner, session=session: self._session(db, owner, session)  # type: ignore[misc]
-                )
+                new = await self._shared.write(partial(self._session, owner=owner, session=session))
             except HostError as error:
                 if error.code != "too_large":
                     raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtWidgets import QAbstractButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from desktop_host.core.servers import ServerConfig, ServerState
 from desktop_host.engine.host import HostSpec
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
@@ -85,3 +87,28 @@ class Shell:
         self.window.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         QCoreApplication.processEvents()
+
+
+@contextmanager
+def server_shells(qtbot: QtBot, home: Path) -> Iterator[Callable[..., Shell]]:
+    """Gives what opens a window with these servers, started and ready; closes all windows afterwards."""
+    made: list[Shell] = []
+
+    def build(*configs: ServerConfig) -> Shell:
+        shell = Shell(qtbot, home, ShellHost())
+        shell.host.folder = home / "profile"
+        made.append(shell)
+
+        async def add(_host: object) -> None:
+            for config in configs:
+                await shell.host.servers.add(config)
+                await shell.host.servers.start(config.name)
+
+        shell.bridge.call(add).result(5)
+        ready = ServerState.READY
+        shell.until(lambda: [s.state for s in shell.workspace.servers.statuses()] == [ready] * len(configs))
+        return shell
+
+    yield build
+    for shell in made:
+        shell.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,8 +22,7 @@ from desktop_host.core.permissions import Effect, Life, Scope
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict, freeze
-from desktop_host.engine.host import Host, HostSpec, Ticket, UserInput
-from desktop_host.ui.bridge import Bridge
+from desktop_host.engine.host import Ticket, UserInput
 from desktop_host.ui.theme import theme
 from desktop_host.ui.widgets.ask_card import ApproveCard, SettledAsk
 from desktop_host.ui.widgets.chat import ChatPage
@@ -31,47 +30,14 @@ from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.tool_card import ToolCard
 from desktop_host.ui.widgets.user_message import UserMessage
-from tests.fakes.fake_host import FakeHost, FakeModels, TurnOver, opener
-
-Make = Callable[[FakeHost], ChatPage]
+from tests.fakes.fake_host import FakeHost, FakeModels, TurnOver
+from tests.ui.chat_kit import Make, chat_pages, on_host
 
 
 @pytest.fixture
 def make(qtbot: QtBot) -> Iterator[Make]:
-    """Opens a page on a host; closes both afterwards."""
-    bridges: list[Bridge] = []
-
-    def build(host: FakeHost) -> ChatPage:
-        theme.apply("light")
-        bridge = Bridge(opener(host), HostSpec())
-        bridges.append(bridge)
-        page = ChatPage(bridge)
-        qtbot.addWidget(page)
-        page.resize(900, 700)
-        page.show()
-        page.activateWindow()
-        qtbot.waitUntil(page.isActiveWindow, timeout=30_000)
-        with qtbot.waitSignal(bridge.ready, timeout=30_000):
-            bridge.start()
-        qtbot.waitUntil(lambda: page.chat.choices.models_known, timeout=30_000)
-        page.open_session(None)
-        page.chat.choices.pick_model("script:demo")
-        page.focus_composer()
-        return page
-
-    yield build
-    for bridge in bridges:
-        with qtbot.waitSignal(bridge.closed, timeout=30_000):
-            bridge.close()
-
-
-def on_host(page: ChatPage, act: Callable[[], object]) -> None:
-    """Do something on the host's loop."""
-
-    async def run(_h: Host) -> None:
-        act()
-
-    page.chat._bridge.call(run).result(5)
+    with chat_pages(qtbot) as build:
+        yield build
 
 
 def say(qtbot: QtBot, page: ChatPage, text: str) -> None:

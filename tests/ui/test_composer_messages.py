@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
@@ -15,7 +15,7 @@ from desktop_host.core import events as ev
 from desktop_host.core.messages import assistant
 from desktop_host.core.sessions import TurnStatus, TurnStop
 from desktop_host.core.values import FrozenDict
-from desktop_host.engine.host import Host, HostSpec
+from desktop_host.engine.host import HostSpec
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
 from desktop_host.ui.viewmodels.retelling import excerpt, quoted
@@ -24,45 +24,13 @@ from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.user_message import UserMessage
 from tests.fakes.fake_host import FakeHost, opener
-
-Make = Callable[[FakeHost], ChatPage]
+from tests.ui.chat_kit import Make, chat_pages, on_host
 
 
 @pytest.fixture
 def make(qtbot: QtBot) -> Iterator[Make]:
-    """Opens a page on a host; branches open in it. Closes both afterwards."""
-    bridges: list[Bridge] = []
-
-    def build(host: FakeHost) -> ChatPage:
-        theme.apply("light", 100)
-        bridge = Bridge(opener(host), HostSpec())
-        bridges.append(bridge)
-        page = ChatPage(bridge)
-        page.wanted.connect(page.open_session)
-        qtbot.addWidget(page)
-        page.resize(900, 700)
-        page.show()
-        page.activateWindow()
-        qtbot.waitUntil(page.isActiveWindow, timeout=30_000)
-        with qtbot.waitSignal(bridge.ready, timeout=30_000):
-            bridge.start()
-        qtbot.waitUntil(lambda: page.chat.choices.models_known, timeout=30_000)
-        page.open_session(None)
-        page.chat.choices.pick_model("script:demo")
-        page.focus_composer()
-        return page
-
-    yield build
-    for bridge in bridges:
-        with qtbot.waitSignal(bridge.closed, timeout=30_000):
-            bridge.close()
-
-
-def on_host(page: ChatPage, act: Callable[[], object]) -> None:
-    async def run(_h: Host) -> None:
-        act()
-
-    page.chat.bridge.call(run).result(5)
+    with chat_pages(qtbot) as build:
+        yield build
 
 
 def said(host: FakeHost, turns: int, **usage: object) -> str:

@@ -22,8 +22,7 @@ from desktop_host.ui.widgets.pieces import CodeBox
 from desktop_host.ui.widgets.server_form import ServerSettings
 from desktop_host.ui.widgets.server_prompts import PromptRow, PromptsTab
 from desktop_host.ui.widgets.server_resources import ResourceRow, ResourcesTab
-from tests.fakes.shell_host import ShellHost
-from tests.ui.shell_kit import Shell
+from tests.ui.shell_kit import Shell, server_shells
 
 LEFT = Qt.MouseButton.LeftButton
 FILES = ServerConfig("files", Stdio("npx", ("-y", "server-filesystem", "/tmp")))
@@ -33,26 +32,8 @@ Make = Callable[..., Shell]
 
 @pytest.fixture
 def make(qtbot: QtBot, tmp_path: Path) -> Iterator[Make]:
-    made: list[Shell] = []
-
-    def build(*configs: ServerConfig) -> Shell:
-        shell = Shell(qtbot, tmp_path, ShellHost())
-        shell.host.folder = tmp_path / "profile"
-        made.append(shell)
-
-        async def add(_host: object) -> None:
-            for config in configs:
-                await shell.host.servers.add(config)
-                await shell.host.servers.start(config.name)
-
-        shell.bridge.call(add).result(5)
-        ready = ServerState.READY
-        shell.until(lambda: [s.state for s in shell.workspace.servers.statuses()] == [ready] * len(configs))
-        return shell
-
-    yield build
-    for shell in made:
-        shell.close()
+    with server_shells(qtbot, tmp_path) as build:
+        yield build
 
 
 def resources(shell: Shell) -> tuple[ResourceRow, ResourceRow]:

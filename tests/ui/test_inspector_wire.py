@@ -11,13 +11,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from desktop_host.core.servers import ServerConfig, ServerState, Stdio, WireFrame
+from desktop_host.core.servers import ServerConfig, Stdio, WireFrame
 from desktop_host.core.values import freeze
 from desktop_host.ui.viewmodels.inspector import EXCHANGE, MOST, Wire, WireFilter
 from desktop_host.ui.viewmodels.inspector_pairs import Exchange, news, paired
 from desktop_host.ui.widgets.inspector_trace import TraceView
-from tests.fakes.shell_host import ShellHost
-from tests.ui.shell_kit import Shell
+from tests.ui.shell_kit import Shell, server_shells
 
 LEFT = Qt.MouseButton.LeftButton
 FILES = ServerConfig("files", Stdio("npx", ("-y", "server-filesystem", "/tmp")))
@@ -25,25 +24,8 @@ FILES = ServerConfig("files", Stdio("npx", ("-y", "server-filesystem", "/tmp")))
 
 @pytest.fixture
 def make(qtbot: QtBot, tmp_path: Path) -> Iterator[Callable[..., Shell]]:
-    made: list[Shell] = []
-
-    def build(*configs: ServerConfig) -> Shell:
-        shell = Shell(qtbot, tmp_path, ShellHost())
-        made.append(shell)
-
-        async def add(_host: object) -> None:
-            for config in configs:
-                await shell.host.servers.add(config)
-                await shell.host.servers.start(config.name)
-
-        shell.bridge.call(add).result(5)
-        ready = ServerState.READY
-        shell.until(lambda: [s.state for s in shell.workspace.servers.statuses()] == [ready] * len(configs))
-        return shell
-
-    yield build
-    for shell in made:
-        shell.close()
+    with server_shells(qtbot, tmp_path) as build:
+        yield build
 
 
 def trace(shell: Shell, name: str = "files") -> TraceView:

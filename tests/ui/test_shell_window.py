@@ -27,6 +27,7 @@ from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.links_card import LinksCard
 from desktop_host.ui.widgets.palette import score
 from desktop_host.ui.widgets.settings_page import GeneralTab
+from desktop_host.ui.widgets.workspace import Workspace
 from tests.fakes.shell_host import ShellHost
 from tests.ui.shell_kit import Shell
 
@@ -64,6 +65,10 @@ def test_values_of_the_settings_file_that_are_not_used_are_told_once(make: Make)
 def rows(shell: Shell) -> list[str]:
     model = shell.workspace.sessions
     return [str(model.index(r).data()) for r in range(model.rowCount())]
+
+
+def pages(w: Workspace) -> tuple[Callable[[], object], ...]:
+    return lambda: w.show_chat("c4"), w.show_servers, w.add_server, w.show_settings, w.show_models, w.show_first_run
 
 
 def index_of(shell: Shell, session: str) -> QModelIndex:
@@ -402,14 +407,7 @@ def test_a_setting_out_of_the_page_is_kept_by_the_host(make: Make) -> None:
 def test_everything_that_takes_the_focus_has_a_name(make: Make) -> None:
     shell = make()
     w = shell.workspace
-    for go in (
-        lambda: w.show_chat("c4"),
-        w.show_servers,
-        w.add_server,
-        w.show_settings,
-        w.show_models,
-        w.show_first_run,
-    ):
+    for go in pages(w):
         go()
         for one in shell.window.findChildren(QWidget):
             if not one.isVisible() or one.focusPolicy() == Qt.FocusPolicy.NoFocus:
@@ -499,7 +497,6 @@ def test_a_host_that_cannot_open_is_told_and_can_be_tried_again(qtbot: QtBot, tm
     from desktop_host.engine.host import HostSpec
     from desktop_host.ui.bridge import Bridge
     from desktop_host.ui.widgets.window import MainWindow
-    from desktop_host.ui.widgets.workspace import Workspace
     from desktop_host.ui.window_state import WindowState
 
     tries: list[int] = []
@@ -557,14 +554,7 @@ def test_no_part_of_a_page_flashes_up_as_a_window_of_its_own(make: Make, qapp: Q
     qapp.installEventFilter(watcher)
     shell = make()
     w = shell.workspace
-    for go in (
-        lambda: w.show_chat("c4"),
-        w.show_servers,
-        w.add_server,
-        w.show_settings,
-        w.show_models,
-        w.show_first_run,
-    ):
+    for go in pages(w):
         go()
         shell.qtbot.wait(10)
     qapp.removeEventFilter(watcher)

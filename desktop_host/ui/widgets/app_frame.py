@@ -126,7 +126,7 @@ class _Page(QWebEnginePage):
         wanted = QUrl(url)
         return wanted.scheme() == SCHEME and wanted.host() == self._hosts[0 if isMainFrame else 1]
 
-    def createWindow(self, _kind: QWebEnginePage.WebWindowType) -> QWebEnginePage | None:  # type: ignore[override]
+    def createWindow(self, _kind: QWebEnginePage.WebWindowType) -> QWebEnginePage | None:  # type: ignore[override]  # None: no window.
         return None
 
     def chooseFiles(self, *_: object) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
@@ -159,7 +161,7 @@ class ApproveCard(AskCard):
         for number, choice in enumerate(choices(ask), 1):
             role = "primary" if number == 1 else "danger" if choice.letter == "D" else ""
             text = f"{tr(choice.key)}  {number}"
-            made = button(text, lambda answer=choice.answer: self.reply(answer), role=role)  # type: ignore[misc]
+            made = button(text, partial(self.reply, choice.answer), role=role)
             made.setAccessibleName(tr(choice.key))
             offered.append((made, str(number), choice.letter))
         self.buttons = tuple(made for made, _n, _l in offered)

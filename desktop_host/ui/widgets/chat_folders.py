@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -33,7 +34,7 @@ class ChatFolders(Card):
         folders = self._choices.options.roots
         for folder in folders:
             name = Elided(folder, mode=Qt.TextElideMode.ElideMiddle)
-            gone = icon_button("close", tr("inspector.folders.remove", folder=folder), lambda f=folder: self._remove(f))  # type: ignore[misc]
+            gone = icon_button("close", tr("inspector.folders.remove", folder=folder), partial(self._remove, folder))
             line = row(icon_label("folder", "muted", 16), name, gone)
             line.setStretch(1, 1)
             self._rows.addLayout(line)

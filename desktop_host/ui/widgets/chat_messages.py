@@ -13,7 +13,9 @@ from desktop_host.engine.host import InputFile
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, icon, theme
 from desktop_host.ui.viewmodels.retelling import excerpt, quoted
+from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.pieces import Card, button, icon_button, icon_label, label, row
+from desktop_host.ui.widgets.user_message import UserMessage
 
 if TYPE_CHECKING:
     from desktop_host.ui.widgets.chat import ChatPage
@@ -161,6 +163,8 @@ class MessageActs(QObject):
 
     def _menu(self, entry: UserEntry | AssistantEntry) -> None:
         row = self._page.view.rows[entry.key]
+        if not isinstance(row, UserMessage | AssistantMessage):
+            raise TypeError(f"the row of {entry.key} is no message but a {type(row).__name__}")
         menu = QMenu(row)
         verbs = [("copy", "copy"), ("quote", "quote"), ("branch", "branch")]
         if isinstance(entry, UserEntry):
@@ -177,7 +181,8 @@ class MessageActs(QObject):
             action.setObjectName(verb)
             action.triggered.connect(lambda _c=False, v=verb: self.act(v, entry.key))
         self.menu = menu
-        menu.popup(_below(row.more if hasattr(row, "more") else row.foot.more))  # type: ignore[union-attr]
+        at = row.foot.more if isinstance(row, AssistantMessage) else row.more
+        menu.popup(_below(at))
 
     def _edit(self, entry: UserEntry) -> None:
         self._marked = None

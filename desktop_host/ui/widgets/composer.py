@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Qt, Signal
@@ -151,7 +152,7 @@ class Composer(QFrame):
         clear(self._chips_flow)
         for at, file in enumerate(self._files):
             more = f"@{file.server}" if isinstance(file, ResourceFile) else human_size(len(file.data))
-            chip = button(f"{file.name} · {more}", lambda at=at: self._remove(at))  # type: ignore[misc]
+            chip = button(f"{file.name} · {more}", partial(self._remove, at))
             set_icon(chip, "close", "muted", 12)
             chip.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
             chip.setToolTip(tr("chat.attach.remove", name=file.name))

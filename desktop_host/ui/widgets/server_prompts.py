@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.messages import Audio, Image, Message
@@ -88,7 +89,7 @@ class PromptsTab(ListTab):
         self._bridge.then(lambda host: host.servers.prompts(self._name), self._show, self._fail, self)
 
     def _show(self, specs: tuple[PromptSpec, ...]) -> None:
-        self.put([(f"{s.name} {s.title} {s.description}", lambda s=s: self._row(s), s) for s in specs])  # type: ignore[misc]
+        self.put([(f"{s.name} {s.title} {s.description}", partial(self._row, s), s) for s in specs])
         if not specs:
             self._list.addWidget(Empty("prompt", tr("prompt.none"), ""))
 

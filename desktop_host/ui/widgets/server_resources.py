@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import partial
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
@@ -245,7 +246,7 @@ class ResourcesTab(ListTab):
         known = {s.uri for s in listed if not s.template}
         # What is watched by a template's address, or no longer listed, has a row of its own.
         specs = (*listed, *(ResourceSpec(self._name, uri, uri) for uri in watched if uri not in known))
-        self.put([(f"{s.name} {s.title} {s.uri} {s.description}", lambda s=s: self._row(s, watched), s) for s in specs])  # type: ignore[misc]
+        self.put([(f"{s.name} {s.title} {s.uri} {s.description}", partial(self._row, s, watched), s) for s in specs])
         for part in self.rows:
             if isinstance(part, ResourceRow):
                 part.watching(watched)

@@ -34,7 +34,7 @@ class PinCard(Card):
         title = pin.title or tr("skills.chats.untitled")
         self.title = button(title, lambda: self.opened.emit(pin.session), role="name")
         self.title.setAccessibleDescription(tr("skills.chats.open"))
-        parts = [pill(version_text(pin.pin.version)), label(pin.pin.digest[:12], "code", wrap=False)]
+        parts: list[QWidget] = [pill(version_text(pin.pin.version)), label(pin.pin.digest[:12], "code", wrap=False)]
         self.add(row(self.title, None))
         self.use: QWidget | None = None
         if pin.newest:
@@ -44,7 +44,7 @@ class PinCard(Card):
             use = button(tr("skills.use_newest"), lambda: self.newest.emit(pin.session), icon="restart")
             use.setAccessibleName(tr("skills.use_newest_in", title=title))
             self.use = use
-            parts.append(use)  # type: ignore[arg-type]
+            parts.append(use)
         self.add(Flow(*parts, space=Space.S))
         if why := why_text(pin.pin.reason):
             self.add(label(tr("skills.why", reason=why), "caption"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -152,7 +154,7 @@ class TriggersTab(Page):
     def _examples(self, values: tuple[str, ...]) -> Flow:
         made = []
         for text in values:
-            one = button(text, lambda text=text: self.tester.put(text))  # type: ignore[misc]
+            one = button(text, partial(self.tester.put, text))
             one.setToolTip(tr("skills.test.try"))
             set_role(one, "quiet")
             made.append(one)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
@@ -62,7 +64,7 @@ class Welcome(QWidget):
         names = ("tools", "files", "explain") if tools else ("explain", "write", "plan")
         for name in names:
             text = tr(f"chat.suggest.{name}")
-            suggestion = button(text, lambda text=text: self.picked.emit(text))  # type: ignore[misc]
+            suggestion = button(text, partial(self.picked.emit, text))
             self._inner.addLayout(row(None, suggestion, None))
 
     def _ask_for_model(self) -> None:

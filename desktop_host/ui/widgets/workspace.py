@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
@@ -287,7 +288,7 @@ class Workspace(QObject):
                     session = stamped.session
                     self.window.toasts.say(
                         tr("sessions.toast.waiting"), "info",
-                        (tr("sessions.toast.show"), lambda s=session: self.show_chat(s)),  # type: ignore[misc]
+                        (tr("sessions.toast.show"), partial(self.show_chat, session)),
                     )  # fmt: skip
 
     def _in_view(self, session: str) -> bool:

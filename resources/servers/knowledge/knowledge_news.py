@@ -49,7 +49,7 @@ class News:
         low.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
         plain = low.create_initialization_options
         changing = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
-        low.create_initialization_options = lambda *_a, **_k: plain(changing)  # type: ignore[method-assign]
+        low.create_initialization_options = lambda *_a, **_k: plain(changing)  # type: ignore[method-assign]  # No hook.
         server.middleware.append(self._meet)
 
     async def _meet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
