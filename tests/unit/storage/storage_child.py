@@ -85,16 +85,19 @@ async def crowd(storage: Storage, number: int) -> None:
 
 
 async def spend(storage: Storage, number: int) -> None:
-    """Eight sessions at once that share one budget with others; tells what they spent and what they were refused."""
+    """Eight sessions at once that share one budget with others; tells what they spent and what they were refused.
+
+    They rest after two turns each, so that a quick process leaves something for the others.
+    """
     day = Purse("day", "d", usd=1.0)
     spent, refused = 0.0, 0
     say("ready")
     await asyncio.to_thread(sys.stdin.readline)
 
-    async def session(name: str) -> None:
+    async def session(name: str, turns: range) -> None:
         nonlocal spent, refused
         own = Purse("session", name)
-        for turn in range(12):
+        for turn in turns:
             try:
                 held = await storage.purses.reserve((day, own), 0.03, 0.01)
             except HostError as error:
@@ -106,7 +109,10 @@ async def spend(storage: Storage, number: int) -> None:
             spent += cost
             await storage.purses.settle(held, (day, own), cost, 1)
 
-    await asyncio.gather(*(session(f"{number}-{n}") for n in range(8)))
+    await asyncio.gather(*(session(f"{number}-{n}", range(2)) for n in range(8)))
+    say("rested")
+    await asyncio.to_thread(sys.stdin.readline)
+    await asyncio.gather(*(session(f"{number}-{n}", range(2, 12)) for n in range(8)))
     say(json.dumps([spent, refused]))
 
 

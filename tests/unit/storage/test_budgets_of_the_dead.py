@@ -59,13 +59,14 @@ async def test_two_processes_with_eight_sessions_each_never_overspend_one_budget
     """On PostgreSQL they have folders of their own, as two computers do."""
     folders = [tmp_path / str(n) if shared else tmp_path for n in range(2)]
     processes = [child("spend", folder, shared, n) for n, folder in enumerate(folders)]
-    for process in processes:
-        assert line(process) == "ready"
     told = []
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
+    for word in ("ready", "rested"):
+        for process in processes:
+            assert line(process) == word
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
     for process in processes:
         out, _ = process.communicate(timeout=120)
         told.append(json.loads(out))
