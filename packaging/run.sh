@@ -7,7 +7,7 @@ bin=$1
 if ! "$bin/desktop-host" models list --json 2>/dev/null | grep -q '"source": *"local".*"ready": *true'; then
   answer=${YES:+y}
   if [ -z "$answer" ] && [ -t 0 ]; then
-    printf 'Fetch the embedded model (about 470 MB, once)? It answers without a key. [Y/n] ' >&2
+    printf 'Fetch the embedded model (Qwen2.5-Coder 0.5B, Apache-2.0, about 470 MB, once)? It answers without a key. [Y/n] ' >&2
     read -r answer
     answer=${answer:-y}
   fi

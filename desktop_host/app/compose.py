@@ -182,6 +182,9 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
                 host.sharing = sharer
                 opening = asyncio.create_task(sharer.begin())
                 opened.callback(opening.cancel)
+            if spec.autostart and settings.current().servers.autostart:
+                starting = asyncio.create_task(servers.autostart(), name="autostart")
+                opened.callback(starting.cancel)
             try:
                 yield host
             finally:

@@ -78,7 +78,7 @@ def _command(argv: list[str]) -> int:
 def _spec(ns: Namespace) -> HostSpec:
     from desktop_host.engine.host import HostSpec
 
-    return HostSpec(Path(ns.home).expanduser() if ns.home else None, ns.profile)
+    return HostSpec(Path(ns.home).expanduser() if ns.home else None, ns.profile, autostart=True)
 
 
 def opener(spec: HostSpec) -> AbstractAsyncContextManager[Host]:

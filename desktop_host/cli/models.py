@@ -49,6 +49,9 @@ async def _get(run: Run) -> int:
             shown = mark
             run.out.note(text)
 
+    entry = next((e for e in await run.host.models.entries() if e.ref in (name, f"local/{name}")), None)
+    if entry is not None and entry.licence:
+        run.out.note(tr("local.ask.licence", licence=entry.licence))
     await run.host.models.fetch(name, progress)
     run.out.passed()
     run.out.item({"name": name, "ready": True}, tr("cli.model.fetched", name=name))

@@ -176,6 +176,8 @@ class ModelEntry:
     """Weights to fetch, for local models."""
     note: str | None = None
     """Key of an honest sentence about its limits."""
+    licence: str = ""
+    """SPDX name of what its weights are published under, for local models; empty: not known."""
     speed: int | None = None
     """1 (slow) to 5 (fast); None: nobody said."""
     intelligence: int | None = None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from desktop_host.core.errors import UserFault
-from desktop_host.core.settings_fields import lines
+from desktop_host.core.settings_fields import flag, lines
 from desktop_host.core.tools import ALIAS
 
 _SECRET_NAME = re.compile(
@@ -118,6 +118,8 @@ def origin_of(url: str) -> str:
 class ServerValues:
     """The settings of this page's kind."""
 
+    autostart: bool = flag(True)
+    """Start the enabled servers when a window opens; otherwise the first message that needs them does."""
     env: str = lines("", variables)
     """Variables for the local servers; see `variables`."""
     headers: str = lines("", headers)

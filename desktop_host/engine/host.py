@@ -53,6 +53,8 @@ class HostSpec:
     """With `mcp_config`: whether the profile's own servers stay."""
     skill_folders: tuple[Path, ...] = ()
     log_level: str = "INFO"
+    autostart: bool = False
+    """Start the enabled servers at once, where the setting `servers.autostart` agrees; else the first turn does."""
     own_record: bool = False
     """Leave `storage.url` aside: for what only looks at settings and secrets, so that a bad address can be mended."""
 

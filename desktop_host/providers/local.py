@@ -93,7 +93,7 @@ class LocalModels:
         reason = "no_weights" if not present else None if runtime else "no_runtime"
         return ModelEntry(
             ref=card.ref, title=card.title, source="local", ready=reason is None, reason=reason,
-            context_window=card.context, size_bytes=card.bytes, note=card.note,
+            context_window=card.context, size_bytes=card.bytes, note=card.note, licence=card.licence,
         )  # fmt: skip
 
 

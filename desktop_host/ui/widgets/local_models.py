@@ -31,8 +31,8 @@ class LocalModelRow(Card):
         self.state = pill("")
         weighs = "local.size_here" if entry.ready else "local.size"
         facts = [tr(weighs, size=size(entry.size_bytes))] if entry.size_bytes else []
-        if "qwen" in entry.title.lower():
-            facts.append(tr("local.licence", licence="Apache-2.0"))
+        if entry.licence:
+            facts.append(tr("local.licence", licence=entry.licence))
         if entry.context_window:
             facts.append(tr("local.window", tokens=entry.context_window))
         self.fetch = button(tr("local.fetch"), self._ask, role="primary", icon="download")
@@ -94,7 +94,10 @@ class LocalModelRow(Card):
         box.setIcon(QMessageBox.Icon.NoIcon)
         box.setWindowTitle(tr("local.ask.title", name=entry.title))
         box.setText(tr("local.ask.title", name=entry.title))
-        box.setInformativeText(tr("local.ask.text", size=size(entry.size_bytes or 0)))
+        told = [tr("local.ask.text", size=size(entry.size_bytes or 0))]
+        if entry.licence:
+            told.append(tr("local.ask.licence", licence=entry.licence))
+        box.setInformativeText("\n\n".join(told))
         yes = box.addButton(tr("local.fetch"), QMessageBox.ButtonRole.AcceptRole)
         box.addButton(tr("action.cancel"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(yes)
