@@ -158,7 +158,7 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
             results = ResultReader(storage.history, lambda session: sessions.context(session))
             subtasks = Subtasks(lambda: sessions, skills.source, lambda session: bool(skills.tools.specs(session)))
             tools = Toolkit(
-                BuiltinTools(servers, (skills.tools, subtasks, results)),
+                BuiltinTools(servers, (skills.tools, subtasks, results), misfit),
                 await ToolkitFile.open(profile.path / "toolkit.json"), storage.history, secrets, servers.call_tool,
                 servers.learn_secrets,
             )  # fmt: skip

@@ -28,7 +28,8 @@ _MODULES = {
     "prompts": "tools", "models": "models", "usage": "models", "route": "route", "secrets": "secrets",
     "settings": "settings",
     "doctor": "settings", "serve": "serve", "skills": "skills", "servers login": "signing", "servers logout": "signing",
-    "servers new": "server_new",
+    "servers new": "server_new", "skills served": "skills_served", "skills approve": "skills_served",
+    "skills revoke": "skills_served",
 }  # fmt: skip
 """Verb, or verb and action, to the module of this room that does it; imported when asked for."""
 

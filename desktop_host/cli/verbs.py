@@ -10,6 +10,7 @@ from typing import Any
 from desktop_host.cli.verbs_health import HEALTH
 from desktop_host.cli.verbs_money import MONEY
 from desktop_host.cli.verbs_servers import SERVERS
+from desktop_host.cli.verbs_skills import SKILLS
 from desktop_host.core.server_ports import Clash
 from desktop_host.core.servers import Protocol, ServerScope
 
@@ -192,20 +193,6 @@ def _knowledge_search(p: ArgumentParser) -> None:
     p.add_argument("--top-k", type=_count, metavar="N")
 
 
-def _skills_lint(p: ArgumentParser) -> None:
-    p.add_argument("paths", metavar="PATH", nargs="+")
-
-
-def _skills_rollout(p: ArgumentParser) -> None:
-    p.add_argument("name", metavar="NAME")
-    p.add_argument("weights", metavar="V=W", nargs="+")
-
-
-def _skills_pin(p: ArgumentParser) -> None:
-    _words("session", "name")(p)
-    p.add_argument("skill_version", metavar="VERSION")
-
-
 def _serve(p: ArgumentParser) -> None:
     p.add_argument("--stdio", action="store_true")
     p.add_argument("--http", metavar="HOST:PORT")
@@ -256,13 +243,11 @@ VERBS: dict[tuple[str, ...], Callable[[ArgumentParser], None]] = {
     ("prompts", "get"): _prompt_get,
     ("skills", "list"): _nothing,
     ("skills", "show"): _words("name"),
-    ("skills", "lint"): _skills_lint,
     ("skills", "install"): _words("path"),
     ("skills", "remove"): _words("name"),
     ("skills", "match"): _words("text"),
     ("skills", "versions"): _words("name"),
-    ("skills", "rollout"): _skills_rollout,
-    ("skills", "pin"): _skills_pin,
+    **SKILLS,
     ("models", "list"): _nothing,
     ("models", "get"): _words("name"),
     ("models", "remove"): _words("name"),

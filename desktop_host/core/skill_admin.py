@@ -142,6 +142,19 @@ class SkillAdmin(Protocol):
         """Skills that servers serve; `refresh` asks the servers anew."""
         ...
 
+    def remote_problems(self) -> Mapping[str, tuple[str, ...]]:
+        """What could not be used of the last listings, by server."""
+        ...
+
+    async def read_remote(self, id_: str, path: str) -> bytes:
+        """One file of a server's skill, for the person to read: fetched now and checked against its digest.
+
+        Raises:
+            UserFault: `not_found`; `bad_skill`, it is not what its server announced.
+            KnownFault: the server cannot be reached.
+        """
+        ...
+
     async def approve_remote(self, id_: str, digest: str) -> None:
         """Let a server's skill be used, as it was shown with this digest.
 

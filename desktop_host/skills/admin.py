@@ -265,6 +265,12 @@ class LibraryAdmin:
             return ()
         return await self._served.refresh() if refresh else self._served.skills()
 
+    def remote_problems(self) -> Mapping[str, tuple[str, ...]]:
+        return {name: told for name, told in self._served.problems.items() if told} if self._served else {}
+
+    async def read_remote(self, id_: str, path: str) -> bytes:
+        return await self._remote().look(id_, path)
+
     async def approve_remote(self, id_: str, digest: str) -> None:
         await self._remote().approve(id_, digest)
 

@@ -24,7 +24,6 @@ from desktop_host.skills.state import SkillState, State
 
 MAIN_LIMIT = 256 * 1024
 FILE_LIMIT = 10 * 2**20
-SKILL_LIMIT = 50 * 2**20
 """Bytes."""
 MAX_ENTRIES = 10_000
 LIST_LIMIT_S = 5.0
@@ -88,6 +87,15 @@ class RemoteLibrary:
         self._state.refresh()
         serving = set(self._source.serving())
         return tuple(self._with_approval(e.skill) for e in self._listed.values() if e.skill.server in serving)
+
+    async def look(self, id_: str, path: str) -> bytes:
+        """One listed file for the person to read before or after an approval: fetched now and verified.
+
+        Raises:
+            UserFault: `not_found`; `bad_skill`, the server serves another file than it announced.
+            KnownFault: the server cannot be reached.
+        """
+        return await self._fetch(self._find(id_), path, MAIN_LIMIT if path == "SKILL.md" else FILE_LIMIT)
 
     async def approve(self, id_: str, digest: str) -> None:
         """Let a skill be used as it was shown: the approval holds for this set of files only.

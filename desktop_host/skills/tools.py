@@ -151,11 +151,11 @@ class SkillTools:
         """A skill over MCP: read from its server each time and verified; its scripts never run."""
         assert self._remote is not None
         if tool == "use_skill":
-            return _told(Outcome.OK, await self._remote.load(str(arguments["name"])))
+            return _told(Outcome.OK, await self._remote.load(str(arguments.get("name", ""))))
         if tool != "read_skill_file":
             return _told(Outcome.DENIED, "Scripts of skills that a server serves are not run.")
         path = str(arguments.get("path", ""))
-        return _text(path, await self._remote.read(str(arguments["skill"]), path), arguments)
+        return _text(path, await self._remote.read(str(arguments.get("skill", "")), path), arguments)
 
     async def _read(self, session: str, arguments: FrozenDict) -> ToolOutcome:
         pinned = await self._pinned(session, str(arguments.get("skill", "")))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from desktop_host.core import events as ev
 from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.messages import assistant
+from desktop_host.core.remote_skills import RemoteSkill
 from desktop_host.core.sessions import TurnStatus, TurnStop
 from desktop_host.core.skill_admin import (
     FileChange,
@@ -68,6 +69,8 @@ class SkillLibrary:
             SkillPlace("bundled", "/opt/desktop-host/skills", True, False),
         ]
         self.foreign = [SkillPlace("foreign", "/home/ada/.claude/skills")]
+        self.served: list[RemoteSkill] = []
+        self.served_files: dict[str, dict[str, bytes]] = {}
         self.fail: HostError | None = None
         """What reading the rows fails with."""
         self.exported: list[tuple[str, Path]] = []
@@ -131,6 +134,21 @@ class SkillLibrary:
 
     async def rescan(self) -> tuple[str, ...]:
         return ()
+
+    async def remote_skills(self, *, refresh: bool = False) -> tuple[RemoteSkill, ...]:
+        return tuple(self.served)
+
+    def remote_problems(self) -> Mapping[str, tuple[str, ...]]:
+        return {}
+
+    async def read_remote(self, id_: str, path: str) -> bytes:
+        return self.served_files[id_][path]
+
+    async def approve_remote(self, id_: str, digest: str) -> None:
+        self.served = [replace(s, approved=s.digest == digest) if s.id == id_ else s for s in self.served]
+
+    async def revoke_remote(self, id_: str) -> None:
+        self.served = [replace(s, approved=False, changed=False) if s.id == id_ else s for s in self.served]
 
     async def lint(self, paths: tuple[Path, ...]) -> tuple[LintReport, ...]:
         return ()

@@ -16,6 +16,7 @@ from desktop_host.core.skill_admin import InstallPreview, SkillPlace, SkillRow
 from desktop_host.core.skills import SkillStatus
 from desktop_host.engine.host import Host
 from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.viewmodels.served_skills import ServedSkills
 
 T = TypeVar("T")
 
@@ -69,6 +70,9 @@ class Skills(QObject):
         self.reading = True
         self._ours: dict[str, float] = {}
         self._under_way = self._again = False
+        self.served = ServedSkills(bridge, self)
+        """Those of servers."""
+        self.served.failed.connect(self.failed)
         bridge.batch.connect(self._on_batch)
         bridge.lagged.connect(self.refresh)
 

@@ -120,7 +120,7 @@ class FileView(QWidget):
         clear(self._view)
         save = button(tr("chat.save"), lambda: save_bytes(data, path, self), role="quiet", icon="download")
         self._view.addLayout(row(label(path, "strong", wrap=False, selectable=True), None, save))
-        self.shown = _viewer(path, data)
+        self.shown = viewer(path, data)
         self._view.addWidget(self.shown)
 
 
@@ -149,7 +149,8 @@ class FilesTab(Page):
         self.view.show_files(detail.files)
 
 
-def _viewer(path: str, data: bytes) -> QWidget:
+def viewer(path: str, data: bytes) -> QWidget:
+    """What shows the contents of a file, by its kind."""
     mime = mimetypes.guess_type(path)[0] or ""
     if mime.startswith("image/") and mime != "image/svg+xml":
         return ImageView(Image(base64.b64encode(data).decode(), mime), max_height=480)

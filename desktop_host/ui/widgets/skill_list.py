@@ -13,6 +13,7 @@ from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import Empty, ErrorCard, Page
 from desktop_host.ui.widgets.pieces import SearchField, button, clear, column, label
 from desktop_host.ui.widgets.skill_card import SkillCard
+from desktop_host.ui.widgets.skill_served import ServedList
 from desktop_host.ui.widgets.skill_triggers import TriggerTester
 
 FILTERS = ("all", "troubled", "off")
@@ -66,12 +67,14 @@ class SkillList(Page):
         self.tester: TriggerTester | None = None
         self._test_room = column()
         self._list = column(space=Space.M)
+        self.served = ServedList(skills.served)
         self.more = button("", self._show_more, role="quiet", icon="chevron-down")
         heading = label(tr("nav.skills"), "title", wrap=False)
         self.add(
             heading, label(tr("skills.lead"), "muted"),
             Flow(self.install_button, self.places_button, self.test_button), self.search,
             Flow(*self.filters.values(), space=Space.XS), self._test_room, self._list, Flow(self.more),
+            self.served,
         )  # fmt: skip
         self.more.hide()
         skills.loaded.connect(self.fill)
