@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_host.core.errors import HostError
 from desktop_host.core.remote_skills import RemoteSkill
 from desktop_host.i18n import tr, trn
-from desktop_host.ui.theme import Space
+from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.served_skills import ServedSkills
 from desktop_host.ui.widgets.flow import Flow
@@ -40,7 +40,9 @@ class ServedCard(Card):
         self.leave.setAccessibleName(tr("skills.served.leave_of", name=skill.id))
         self.add(row(label(skill.name, "strong", wrap=False), None, self.look, self.leave))
         count = trn("skills.served.files", len(skill.files))
-        self.add(Flow(pill(words, tone), pill(tr("skills.served.from", server=skill.server)), pill(count)))
+        self.add(
+            Flow(pill(words, tone), pill(tr("skills.served.from", server=skill.server)), pill(count), space=Space.XS)
+        )
         if skill.description:
             self.add(label(skill.description, "muted"))
         if skill.changed:
@@ -106,6 +108,7 @@ class ServedList(QWidget):
         self._list = column(space=Space.M)
         self._troubles = column(space=Space.XS)
         inner = column(self, space=Space.M)
+        inner.setContentsMargins(0, theme.px(Space.L), 0, 0)
         inner.addWidget(label(tr("skills.served"), "heading"))
         inner.addWidget(label(tr("skills.served.lead"), "muted"))
         inner.addLayout(self._troubles)
