@@ -9,6 +9,7 @@ from typing import Any
 from desktop_host.cli.context import Run, Verb
 from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.core.routes import (
+    DOWNGRADE,
     EXAMPLE,
     NAME,
     RESERVED,
@@ -118,17 +119,18 @@ async def _remove(run: Run) -> int:
 
 
 async def _example(run: Run) -> int:
-    """Print a table to start from. Routes that a person has already stay as they are."""
+    """Print a table to start from, and what takes over at a limit. What a person has already stays as it is."""
     if not run.ns.write:
         if run.out.json:
             for route in EXAMPLE:
                 run.out.item(freeze(_object(route)))
         else:
-            run.out.write(toml(EXAMPLE))
+            run.out.write(f'{toml(EXAMPLE)}\n[budgets]\ndowngrade = "{DOWNGRADE}"\n')
         return 0
     settings = run.host.settings.current()
     new = tuple(r for r in EXAMPLE if find(settings.routes, r.name) is None)
-    await run.host.settings.save(replace(settings, routes=(*settings.routes, *new)))
+    budgets = replace(settings.budgets, downgrade=settings.budgets.downgrade or DOWNGRADE)
+    await run.host.settings.save(replace(settings, routes=(*settings.routes, *new), budgets=budgets))
     count = len(settings.routes) + len(new)
     run.out.item({"routes": count}, tr("cli.route.written", count=count))
     return 0

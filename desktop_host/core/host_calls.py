@@ -158,15 +158,3 @@ class HostCalls(Protocol):
     async def close(self) -> None:
         """Let go of what was opened for callers; a caller who ran nothing leaves no trace."""
         ...
-
-
-class Gateway(Protocol):
-    """Serves a host to other hosts until it is cancelled or its input ends."""
-
-    async def __call__(self, calls: HostCalls, spec: GatewaySpec) -> None:
-        """Serve.
-
-        Raises:
-            KnownFault: `network`, the address cannot be taken.
-        """
-        ...

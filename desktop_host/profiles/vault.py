@@ -145,16 +145,6 @@ class Vault:
         self._remembered.pop(name, None)
         return True
 
-    async def delete_all(self) -> tuple[str, ...]:
-        """Forget everything, as for a profile that is deleted; returns the names that a store would not give up."""
-        left = []
-        for name in await self.names():
-            try:
-                await self.delete(name)
-            except KnownFault:
-                left.append(name)
-        return tuple(left)
-
     async def probe(self) -> FrozenDict:
         """`{store, ok, detail, remedy}` after a write, a read and a delete; `remedy` is a key of the locale.
 

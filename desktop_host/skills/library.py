@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -47,7 +46,6 @@ class Library:
         self._reading = asyncio.Lock()
         self._first: asyncio.Task[tuple[str, ...]] | None = None
         self._scanned = False
-        self._listeners: list[Callable[[], None]] = []
 
     # ---- places
     def places(self) -> tuple[SkillPlace, ...]:
@@ -85,10 +83,6 @@ class Library:
         return Path(found.place.path).parent.parent if found.place.kind == "project" else None
 
     # ---- reading
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` on the loop after every change of the snapshot or of the places."""
-        self._listeners.append(listener)
-
     async def ready(self) -> Snapshot:
         """The snapshot, after the first scan."""
         if not self._scanned:
@@ -112,8 +106,6 @@ class Library:
             if changed and not first:
                 await asyncio.to_thread(self._remember, before, after, changed)
                 self._tell(LibraryChanged(changed))
-        for listener in self._listeners:
-            listener()
         return changed
 
     def watched_folders(self) -> tuple[Path, ...]:
@@ -136,8 +128,6 @@ class Library:
     def announce(self, *names: str) -> None:
         """Tell that these skills are another way than before, though their files are not."""
         self._tell(LibraryChanged(names))
-        for listener in self._listeners:
-            listener()
 
     async def close(self) -> None:
         """End a first scan that still runs."""

@@ -82,9 +82,6 @@ class JournalHistory:
     async def pin(self, session: str, on: bool) -> None:
         await self._change(session, "UPDATE sessions SET pinned = ? WHERE id = ?", int(on))
 
-    async def set_turn_status(self, session: str, status: TurnStatus) -> None:
-        await self._change(session, "UPDATE sessions SET last_turn = ? WHERE id = ?", status.value)
-
     async def delete(self, session: str) -> None:
         """Delete a session and the blobs that no other session uses.
 

@@ -286,7 +286,8 @@ class HistoryContract:
         assert await other.history.open_turns() == ()
         await desk.history.release("s")
         assert await other.history.open_turns() == ("s",)
-        await other.history.set_turn_status("s", TurnStatus.INTERRUPTED)
+        ended = TurnEnded(TurnStatus.INTERRUPTED, TurnStop.INTERRUPTED)
+        await other.history.append([Stamped(3, 3.0, "s", 1, ended)])
         assert await other.history.open_turns() == ()
         assert (await desk.history.row("s")).last_turn is TurnStatus.INTERRUPTED
 

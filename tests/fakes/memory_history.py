@@ -235,10 +235,6 @@ class MemoryHistory:
         if kept and kept.holder == id(self):
             kept.holder = None
 
-    async def set_turn_status(self, session: str, status: TurnStatus) -> None:
-        kept = self._kept(session)
-        kept.row = replace(kept.row, last_turn=status)
-
 
 class MemoryLedger:
     """A `Ledger` beside a `MemoryHistory` of the same world."""

@@ -42,11 +42,6 @@ class MemoryVault:
         remedy = f"remedy.{self.fault}" if self.fault else ""
         return FrozenDict({"store": "memory", "ok": not self.fault, "detail": self.fault or "", "remedy": remedy})
 
-    async def delete_all(self) -> tuple[str, ...]:
-        self._check()
-        self._secrets.clear()
-        return ()
-
     def describe(self) -> FrozenDict:
         return FrozenDict({"store": "memory", "detail": ""})
 

@@ -49,6 +49,10 @@ def test_the_example_is_written_once_and_leaves_own_routes_alone(tmp_path):
     assert run(home, "route", "example", "--write")[0]["routes"] == 10
     rows = run(home, "route", "list")
     assert next(r for r in rows if r["name"] == "code")["chain"][0]["model"] == "local" and len(rows) == 10
+    assert run(home, "settings", "get", "budgets.downgrade")[0]["value"].endswith("openai/gpt-5.4-mini, local")
+    run(home, "settings", "set", "budgets.downgrade", "local")
+    run(home, "route", "example", "--write")
+    assert run(home, "settings", "get", "budgets.downgrade")[0]["value"] == "local"
 
 
 def test_a_spent_quota_and_an_unknown_price_end_with_exit_4(tmp_path):

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from desktop_host.core.errors import KnownFault, UserFault
-from desktop_host.core.routes import EXAMPLE, Considered, Link, Needs, Route
+from desktop_host.core.routes import DOWNGRADE, EXAMPLE, Considered, Link, Needs, Route
 from desktop_host.core.values import FrozenDict
 from desktop_host.ui.viewmodels.usage import Limit, Line, as_csv, limits_of
 from desktop_host.ui.widgets.charts import BarChart, Gauge, nice
@@ -208,6 +208,7 @@ def test_routes_are_made_changed_explained_and_removed(shell: Shell) -> None:
     routes = shell.workspace.settings_page.costs.routes
     shell.qtbot.mouseClick(routes.example_button, Qt.MouseButton.LeftButton)
     shell.until(lambda: shell.host.settings.current().routes == EXAMPLE)
+    shell.until(lambda: shell.host.settings.current().budgets.downgrade == DOWNGRADE)
     shell.until(lambda: [c.route.name for c in routes.cards] == [r.name for r in EXAMPLE])
     assert not routes.example_button.isVisible()
 

@@ -8,10 +8,9 @@ from itertools import groupby
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_host.core.asks import Ask
 from desktop_host.core.events import Stamped, ThinkingStreamed, TokenDelta
 from desktop_host.core.sessions import SessionState, TurnStatus
-from desktop_host.core.transcript import AskEntry, Entry, Transcript, fold, fold_all
+from desktop_host.core.transcript import Entry, Transcript, fold, fold_all
 
 
 class TranscriptModel(QObject):
@@ -36,11 +35,6 @@ class TranscriptModel(QObject):
     def running(self) -> bool:
         """Whether a turn is under way. A conversation read from the journal knows that by its open turn only."""
         return self.now.state is not SessionState.IDLE or self.now.last_status is TurnStatus.OPEN
-
-    @property
-    def open_asks(self) -> tuple[Ask, ...]:
-        """The questions that wait for an answer, oldest first."""
-        return tuple(e.ask for e in self.now.entries if isinstance(e, AskEntry) and e.action is None)
 
     def load(self, transcript: Transcript, later: Iterable[Stamped] = ()) -> None:
         """Show a conversation; `later` are events that came while it was read."""

@@ -97,7 +97,3 @@ class CheckRow(Card):
 
     def _name(self, words: str) -> None:
         self.setAccessibleName(f"{self._title.text()}: {words}")
-
-    def focus_again(self) -> None:
-        """Put the focus on the button that runs it."""
-        self._again.setFocus()

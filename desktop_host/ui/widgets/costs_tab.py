@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from desktop_host.core.errors import HostError
-from desktop_host.core.routes import EXAMPLE, NAME, RESERVED, Considered, Link, Route
+from desktop_host.core.routes import DOWNGRADE, EXAMPLE, NAME, RESERVED, Considered, Link, Route
 from desktop_host.i18n import current, tr, trn
 from desktop_host.ui.theme import Space
 from desktop_host.ui.viewmodels.lifetime import while_alive
@@ -110,6 +110,8 @@ class Routes(QWidget):
 
     def _use_example(self) -> None:
         self._put(EXAMPLE)
+        if not self._settings.current.budgets.downgrade:
+            self._settings.set("budgets.downgrade", DOWNGRADE, while_alive(self, self._failed))
 
     def _put(self, routes: tuple[Route, ...]) -> None:
         self._error.hide()
