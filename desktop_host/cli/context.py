@@ -13,6 +13,7 @@ from desktop_host.cli.output import Output
 from desktop_host.cli.reading import Stdin
 from desktop_host.core.errors import HostError, KnownFault, UserFault
 from desktop_host.core.host_calls import GatewaySpec
+from desktop_host.core.text import decoded
 from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.engine.host import Host, HostSpec
 
@@ -96,13 +97,22 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_text(name: str, code: str = "bad_config") -> str:
-    """The text of a UTF-8 file; a byte order mark stays for whoever parses it. Blocking.
+    """The text of a UTF-8 file (or UTF-16 with BOM); a byte order mark stays for whoever parses it. Blocking.
 
     Raises:
-        UserFault: `not_found`, or `code` where it is no UTF-8.
+        UserFault: `not_found`, or `code` where it is no such text.
+    """
+    return text_of(read_bytes(name), name, code)
+
+
+def text_of(data: bytes, name: str, code: str = "bad_config") -> str:
+    """What was read from `name` as text, by the rule that holds for files.
+
+    Raises:
+        UserFault: `code`, it is no text.
     """
     try:
-        return read_bytes(name).decode()
+        return decoded(data)
     except UnicodeDecodeError as error:
         raise UserFault(code, f"{name} is not UTF-8 text (byte {error.start})", reason="not_utf8", file=name,
                         byte=error.start) from None  # fmt: skip

@@ -70,9 +70,12 @@ class Stdin:
         """All text up to the end, without the last line's end."""
         if self._lines is not None:
             return "\n".join([line async for line in self.lines()])
-        data = await _in_daemon(lambda: b"".join(iter(lambda: os.read(self._fd, 1 << 16), b"")))
-        text = (data or b"").decode("utf-8-sig", errors="replace")
+        text = (await self.data()).decode("utf-8-sig", errors="replace")
         return text.removesuffix("\n").removesuffix("\r")
+
+    async def data(self) -> bytes:
+        """All bytes up to the end, as they come; for where nothing reads lines before."""
+        return await _in_daemon(lambda: b"".join(iter(lambda: os.read(self._fd, 1 << 16), b""))) or b""
 
     async def secret(self, name: str) -> str:
         """One secret: asked for without echo on a terminal, else the next line.

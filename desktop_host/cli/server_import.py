@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from desktop_host.cli.context import Run, read_text
+from desktop_host.cli.context import Run, read_text, text_of
 from desktop_host.core.bundles import BundlePreview
 from desktop_host.core.errors import UserFault
 from desktop_host.core.server_ports import Clash, FoundConfig
 from desktop_host.core.servers import ImportedServer, ServerConfig, Stdio
-from desktop_host.core.values import FrozenDict, thaw
+from desktop_host.core.values import EMPTY, FrozenDict, thaw
 from desktop_host.i18n import current, tr
 
 BUNDLES = (".mcpb", ".dxt")
@@ -46,7 +46,7 @@ async def taken_over(run: Run) -> tuple[ServerConfig, ...]:
 async def _given(run: Run, source: str) -> str:
     """What a file holds, or the words themselves where they are no file: a pasted command line, URL or snippet."""
     if source == "-":
-        return await run.stdin.whole()
+        return text_of(await run.stdin.data(), "stdin")
     words = source.strip()
     named = Path(words).suffix.lower() in (".json", ".jsonc") and " -" not in words
     if not named and re.match(r"https?://\S+$|[{\"]|\S+\s+\S", words):
@@ -58,13 +58,21 @@ async def _given(run: Run, source: str) -> str:
 
 
 async def _add(run: Run, found: tuple[ImportedServer, ...]) -> tuple[ServerConfig, ...]:
+    """Add what is new; what is there already is named and left as it is, unless another clash rule was asked for."""
+    servers = run.host.servers
+    there = await servers.twins(found) if Clash(run.ns.clash) is Clash.RENAME else EMPTY
+    known = {c.name: c for c in servers.configs()}
+    old = tuple(known[name] for name in dict.fromkeys(there.values()))
+    for config in old:
+        run.out.note(tr("cli.servers.already", name=config.name))
+    found = tuple(one for one in found if one.config.name not in there)
     for server in found:
         for warning in server.warnings:
             run.out.note(f"{server.config.name}: {_warning(warning)}")
-    configs = await run.host.servers.take_over(found, Clash(run.ns.clash))
+    configs = await servers.take_over(found, Clash(run.ns.clash))
     if found and not configs:
         run.out.note(tr("cli.servers.skipped"))
-    return configs
+    return (*old, *configs)
 
 
 async def _from_app(run: Run, app: str) -> tuple[ServerConfig, ...]:

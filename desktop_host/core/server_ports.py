@@ -75,6 +75,10 @@ class ServerReach(ServerAdmin, Protocol):
         """As `parse`, with the names as they are written: for `take_over` with another strategy than RENAME."""
         ...
 
+    async def twins(self, servers: tuple[ImportedServer, ...]) -> FrozenDict:
+        """Which imported servers are there already: the configured server's name by the imported one's."""
+        ...
+
     async def take_over(
         self, servers: tuple[ImportedServer, ...], clash: Clash = Clash.RENAME
     ) -> tuple[ServerConfig, ...]:

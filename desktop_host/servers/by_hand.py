@@ -10,14 +10,24 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
+from desktop_host.core.admin import SecretStore
 from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.exchange import Origin, Progress, ToolOutcome
 from desktop_host.core.messages import Message
 from desktop_host.core.server_ports import Completion, SavedResource
-from desktop_host.core.servers import LOG_LEVELS, LogLine, PromptSpec, ResourceSpec, ServerConfig, WireFrame
+from desktop_host.core.servers import (
+    LOG_LEVELS,
+    ImportedServer,
+    LogLine,
+    PromptSpec,
+    ResourceSpec,
+    ServerConfig,
+    WireFrame,
+)
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.servers.book import Book
+from desktop_host.servers.clashes import twin
 from desktop_host.servers.completion import complete
 from desktop_host.servers.desk import Desk
 from desktop_host.servers.icons import Icons
@@ -38,6 +48,7 @@ class ByHand(ABC):
     _book: Book
     _pool: Pool
     _desk: Desk
+    _secrets: SecretStore
 
     def __init__(self) -> None:
         self._icons = Icons()
@@ -140,6 +151,11 @@ class ByHand(ABC):
             outcome = await self.call_tool(name, str(params.get("name")), arguments)
             return outcome.raw if isinstance(outcome.raw, FrozenDict) else EMPTY
         return await resend(self._pool.keeper(config), method, params)
+
+    async def twins(self, servers: tuple[ImportedServer, ...]) -> FrozenDict:
+        there = self._book.all()
+        found = {one.config.name: await twin(one, there, self._secrets.get) for one in servers}
+        return FrozenDict({name: old for name, old in found.items() if old})
 
     @abstractmethod
     async def update(self, config: ServerConfig) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any
 
 from desktop_host.core.errors import UserFault
 from desktop_host.core.server_ports import Clash
-from desktop_host.core.servers import ImportedServer
+from desktop_host.core.servers import ImportedServer, ServerConfig
 from desktop_host.core.tools import alias_for
 from desktop_host.core.values import FrozenDict
+from desktop_host.servers.entries import OURS, to_json
+from desktop_host.servers.hiding import Hidden, hide
 
 
 def settled(
@@ -37,6 +40,42 @@ def settled(
         names.add(one.config.name)
         done.append((one, one.config.name in taken))
     return done
+
+
+async def twin(one: ImportedServer, there: Iterable[ServerConfig], kept: Callable[[str], Awaitable[str | None]]) -> str:
+    """The name of the server that an imported one already is; empty where it is a new one.
+
+    The same program or address with the same environment, headers and secrets, under its name or that name with
+    a number. What the person has set since (title, switches, limits) makes no other server of it.
+
+    Args:
+        one: the imported server, by its own name or renamed since that is taken.
+        there: the servers that are configured.
+        kept: reads a secret of the vault.
+    """
+    for old in there:
+        if _plain(old.name) != _plain(one.config.name):
+            continue
+        new = one if old.name == one.config.name else _renamed(one, old.name)
+        config, hidden = hide(old)
+        theirs, ours = to_json(new.config), to_json(config)
+        wanted, has = theirs.pop(OURS, {}), ours.pop(OURS, {})
+        same = theirs == ours and all(has.get(k) == v for k, v in wanted.items() if k not in ("title", "enabled"))
+        if same and [v async for v in _values(new, hidden, kept)] == list(new.secrets.values()):
+            return old.name
+    return ""
+
+
+async def _values(
+    new: ImportedServer, hidden: Hidden, kept: Callable[[str], Awaitable[str | None]]
+) -> AsyncIterator[str | None]:
+    for name in new.secrets:
+        plain = hidden.secrets.get(name)
+        yield await kept(name) if plain is None else plain
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"(-\d+)+$", "", name)
 
 
 def _renamed(one: ImportedServer, alias: str) -> ImportedServer:

@@ -49,7 +49,7 @@ def entry_of_line(line: str) -> dict[str, Any]:
     """The entry for a command line such as `KEY=V npx -y pkg ~/x`; `$NAME` and `~/` become placeholders.
 
     Raises:
-        UserFault: `bad_config`; `shell_syntax` where only a shell could run it.
+        UserFault: `bad_config`; `shell_syntax` where only a shell could run it; `loose_brace` for half a JSON text.
     """
     words = split_words(line.strip().removeprefix("$ "))
     if words[:1] == ["env"] and len(words) > 1 and _ASSIGNMENT.fullmatch(words[1]):
@@ -66,10 +66,28 @@ def entry_of_line(line: str) -> dict[str, Any]:
             "bad_config", f"{operator!r} needs a shell; a server is started without one",
             reason="shell_syntax", line=1, column=line.find(operator) + 1, excerpt=operator,
         )  # fmt: skip
+    if (at := _loose_brace(line)) is not None:
+        raise UserFault(
+            "bad_config", "a curly bracket has no partner: this is half of a JSON text, not a command line",
+            reason="loose_brace", line=1, column=at + 1, excerpt=line[at],
+        )  # fmt: skip
     if len(words) > 4 and words[0] in _HOSTS and words[1:3] == ["mcp", "add"]:
         return _told_to_another_host(words[3:])
     entry: dict[str, Any] = {"command": _shell_names(words[0]), "args": [_shell_names(w) for w in words[1:]]}
     return entry | ({"env": env} if env else {})
+
+
+def _loose_brace(line: str) -> int | None:
+    """Where a curly bracket stands without its partner; JSON arguments and `${NAME}` have theirs."""
+    open_: list[int] = []
+    for found in re.finditer(r"[{}]", line):
+        if found[0] == "{":
+            open_.append(found.start())
+        elif open_:
+            open_.pop()
+        else:
+            return found.start()
+    return open_[0] if open_ else None
 
 
 def _told_to_another_host(words: list[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.core.servers import ServerConfig
+from desktop_host.core.text import decoded
 from desktop_host.core.tools import ALIAS, alias_for
 from desktop_host.core.values import canonical
 from desktop_host.servers import jsonc, private
@@ -152,7 +153,7 @@ class ConfigFile:
                 "not_readable", f"cannot read {self.path}: {error.strerror}", detail=error.strerror
             ) from error
         try:
-            text = jsonc.decode(data)
+            text = decoded(data)
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1

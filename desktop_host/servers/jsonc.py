@@ -106,17 +106,6 @@ class Member:
     node: Node
 
 
-def decode(data: bytes) -> str:
-    """The text of a file: UTF-8 with or without BOM (kept), or UTF-16 with BOM.
-
-    Raises:
-        UnicodeDecodeError: it is neither.
-    """
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16")
-    return data.decode("utf-8")
-
-
 def read(text: str) -> Node:
     """Read one value.
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from desktop_host.core.bundles import BundleField
+from desktop_host.core.text import decoded
 from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.servers.bundle_archive import bad
-from desktop_host.servers.jsonc import decode
 
 KINDS = ("node", "python", "binary", "uv")
 FIELD_TYPES = ("string", "number", "boolean", "directory", "file")
@@ -53,7 +53,7 @@ def read(path: Path, data: bytes, platform: str = sys.platform) -> Manifest:
         UserFault: `bad_bundle` with `reason` and `field`.
     """
     try:
-        raw = json.loads(decode(data).removeprefix("\ufeff"))
+        raw = json.loads(decoded(data).removeprefix("\ufeff"))
     except (ValueError, UnicodeDecodeError, RecursionError) as error:
         raise bad(path, "bad_manifest", f"manifest.json cannot be read: {error}") from error
     at = _Reading(path)

@@ -14,6 +14,7 @@ from typing import Any
 from desktop_host.core.errors import UserFault
 from desktop_host.core.server_ports import FoundConfig
 from desktop_host.core.servers import ImportedServer
+from desktop_host.core.text import decoded
 from desktop_host.servers import jsonc, leveldb
 from desktop_host.servers.importing import parse
 
@@ -90,7 +91,7 @@ def _file(app: str, path: Path) -> FoundConfig:
     try:
         if path.stat().st_size > LARGEST:
             return FoundConfig(app, TITLES[app], path, problem="too_large")
-        text = jsonc.decode(path.read_bytes())
+        text = decoded(path.read_bytes())
     except UnicodeDecodeError:
         return FoundConfig(app, TITLES[app], path, problem="not_utf8")
     except OSError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import re
 import shlex
 import time
 from collections.abc import Callable
@@ -232,6 +233,14 @@ class ShellServers:
             raise UserFault("bad_config", "this link names no server", reason="bad_link")
         text = url.split("config=")[1]
         return InstallLink(self.parse(unquote(text)), url.split("?")[0] + "?…")
+
+    async def twins(self, servers: tuple[ImportedServer, ...]) -> FrozenDict:
+        """As far as this fake goes: the same program or address under the same name, numbered or not."""
+        plain = {one.config.name: re.sub(r"-\d+$", "", one.config.name) for one in servers}
+        return FrozenDict({
+            one.config.name: base for one in servers
+            if (base := plain[one.config.name]) in self.rows and self.rows[base][0].launch == one.config.launch
+        })  # fmt: skip
 
     async def take_over(
         self, servers: tuple[ImportedServer, ...], clash: Clash = Clash.RENAME

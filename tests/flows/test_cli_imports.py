@@ -117,6 +117,9 @@ def test_servers_of_another_host_are_found_and_taken_over_by_the_strategy_that_w
     assert program.json("servers", "import", "--from", "cursor", "--clash", "replace")[0] == 0 and names() == ["small"]
     code, (error,) = program.json("servers", "import", "--from", "cursor", "--clash", "refuse")
     assert (code, error["params"]["reason"]) == (2, "name_taken")
+    assert program.json("servers", "import", "--from", "cursor")[0] == 0 and names() == ["small"], "it is there already"
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"small": {"command": SMALL[0], "args": ["other.py"]}}}))
+    assert program.json("servers", "import", "--from", "cursor")[0] == 0 and names() == ["small", "small-2"]
     assert program.json("servers", "import", "--from", "cursor")[0] == 0 and names() == ["small", "small-2"]
     assert program.json("servers", "import", "--from", "zed")[0] == 2
 
@@ -127,3 +130,53 @@ def test_a_log_level_is_kept_by_name(program):
     entry = program.json("servers", "export")[1][0]["mcpServers"]["small"]
     assert entry["desktopHost"]["logLevel"] == "debug"
     assert program.json("servers", "level", "small", "loud")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (b"junk {", "loose_brace"), (b"junk }", "loose_brace"), (b"run --x '{\"a\": 1'", "loose_brace"),
+        (b"\xff\xfe{", "not_utf8"), (b"npx \xff", "not_utf8"), (b"\xff\xfe{\x00", "json_ends_early"),
+    ],
+)  # fmt: skip
+def test_what_is_no_server_is_refused_from_standard_input_and_from_a_file(
+    program: Program, given: bytes, reason: str
+) -> None:
+    """Hazard A4."""
+    code, (error,) = program.json("servers", "import", "-", stdin=given)
+    assert (code, error["code"], error["params"]["reason"]) == (2, "bad_config", reason)
+    (file := program.folder / "given.json").write_bytes(given)
+    code, (error,) = program.json("servers", "import", str(file))
+    assert (code, error["code"], error["params"]["reason"]) == (2, "bad_config", reason)
+    assert program.json("servers", "list") == (0, [])
+
+
+def test_utf_16_and_balanced_brackets_in_arguments_are_taken(program: Program) -> None:
+    wide = '{"mcpServers": {"breit": {"command": "grüße"}}}'.encode("utf-16")
+    assert program.json("servers", "import", "-", stdin=wide)[1][0]["name"] == "breit"
+    code, rows = program.json("servers", "import", "-", stdin=b'tool --x \'{"a": {"b": 1}}\' --home ${HOME}\n')
+    assert (code, rows[0]["name"]) == (0, "tool")
+
+
+def test_the_same_import_twice_adds_nothing_and_says_so(program: Program) -> None:
+    entry = {"command": SMALL[0], "args": SMALL[1:], "env": {"API_KEY": "hunter2-hunter2"}}
+    text = json.dumps({"mcpServers": {"small": entry}}).encode()
+    assert program.json("servers", "import", "-", stdin=text)[1][0]["name"] == "small"
+    code, out, err = program("servers", "import", "-", "--json", stdin=text)
+    assert (code, [json.loads(line)["name"] for line in out.splitlines()]) == (0, ["small"])
+    assert "small is there already" in err and "hunter2" not in out + err
+    program.json("servers", "disable", "small")
+    assert [r["name"] for r in program.json("servers", "import", "-", stdin=text)[1]] == ["small"]
+    changed = text.replace(b"hunter2-hunter2", b"hunter3-hunter3")
+    assert [r["name"] for r in program.json("servers", "import", "-", stdin=changed)[1]] == ["small-2"]
+    assert [r["name"] for r in program.json("servers", "import", "-", stdin=changed)[1]] == ["small-2"]
+    (exported,) = program.json("servers", "export")[1]
+    rows = program.json("servers", "import", "-", stdin=json.dumps(exported).encode())[1]
+    assert [r["name"] for r in rows] == ["small", "small-2"], "an export is what is there"
+    assert len(program.json("servers", "list")[1]) == 2
+
+
+@pytest.mark.parametrize(("lang", "start"), [("en", "mcpServers (line 1"), ("zh_CN", "mcpServers（第 1 行")])
+def test_the_place_of_a_wrong_value_is_named_without_a_server(program: Program, lang: str, start: str) -> None:
+    code, _, said = program("servers", "import", "-", "--lang", lang, stdin=b'{"mcpServers":[1]}')
+    assert code == 2 and start in said and ", mcpServers" not in said and "，mcpServers" not in said, said

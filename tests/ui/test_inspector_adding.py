@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from desktop_host.core.server_ports import FoundConfig
@@ -87,6 +87,30 @@ def test_a_name_that_is_taken_asks_what_to_do(shell: Shell) -> None:
     shell.until(lambda: len(shell.host.servers.rows) == 2)
     assert shell.host.servers.rows["git"][0].launch == Stdio("old")
     assert shell.host.servers.rows["git-2"][0].launch == Stdio("new")
+
+
+def test_a_server_that_is_there_already_is_named_and_added_only_on_wish(shell: Shell) -> None:
+    async def add(_host: object) -> None:
+        await shell.host.servers.add(ServerConfig("git", Stdio("same")))
+
+    shell.bridge.call(add).result(5)
+    shell.workspace.servers_page.show_add()
+    page = adding(shell)
+    page.panel.show_found((ImportedServer(ServerConfig("git-2", Stdio("same"))),))
+    card = page.panel.cards[0]
+    shell.until(lambda: not card.take.isChecked())
+    assert card.take.isVisible() and not page.panel.go.isEnabled()
+    told = [label.text() for label in card.findChildren(QLabel) if label.isVisible()]
+    assert any("as git." in text for text in told), told
+    card.take.click()
+    shell.qtbot.mouseClick(page.panel.go, LEFT)
+    shell.until(lambda: "git-2" in shell.host.servers.rows)
+
+
+def test_a_dropped_file_that_is_no_text_is_told_and_nothing_is_guessed(shell: Shell, tmp_path: Path) -> None:
+    (path := tmp_path / "mcp.json").write_bytes(b"\xff\xfe{")
+    drop(shell, path)
+    assert "not UTF-8" in adding(shell).panel.problem.text() and not adding(shell).panel.cards
 
 
 def test_a_dropped_json_file_is_read_and_starts_nothing(shell: Shell, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from desktop_host.core.errors import HostError
 from desktop_host.core.messages import ContentBlock, Message
 from desktop_host.core.server_ports import Clash
 from desktop_host.core.servers import ImportedServer, ServerConfig, ServerState, ServerStatus
+from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.engine.host import Host
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.viewmodels.server_parts import files_of, prompt_parts
@@ -179,6 +180,10 @@ class Servers(QAbstractListModel):
             return host.servers.parse(text)
 
         self._bridge.then(read, done, failed, self)
+
+    def twins(self, found: tuple[ImportedServer, ...], done: Callable[[FrozenDict], None]) -> None:
+        """Which of these are there already, by name; what cannot be compared counts as new."""
+        self._bridge.then(lambda host: host.servers.twins(found), done, lambda _error: done(EMPTY), self)
 
     def add(
         self,

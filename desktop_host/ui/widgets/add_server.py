@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from desktop_host.core.bundles import BundlePreview
 from desktop_host.core.errors import HostError, UserFault
 from desktop_host.core.server_ports import Clash, InstallLink
 from desktop_host.core.servers import ImportedServer
-from desktop_host.core.tools import ALIAS
+from desktop_host.core.text import decoded
 from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.engine.host import Host
-from desktop_host.i18n import current, tr, trn
+from desktop_host.i18n import tr, trn
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.viewmodels.lifetime import while_alive
@@ -24,66 +23,22 @@ from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.forms import Field
 from desktop_host.ui.widgets.page import Page, told
 from desktop_host.ui.widgets.pieces import (
-    Card,
-    CodeBox,
     button,
     clear,
     column,
     icon_button,
-    icon_label,
     label,
-    pill,
     row,
 )
 from desktop_host.ui.widgets.server_bundle import BundleCard
+from desktop_host.ui.widgets.server_found import FoundCard
 from desktop_host.ui.widgets.server_sources import FoundList
-from desktop_host.ui.widgets.server_words import launch_lines
 
 PARSE_MS = 250
 LINK = "desktop-host://"
 BUNDLES = frozenset({".mcpb", ".dxt"})
 TEXT_LIMIT = 5_000_000
 """Bytes of a text file that is read for servers."""
-
-
-def warning_text(code: str) -> str:
-    """The text of a parser's warning."""
-    key = f"server.warning.{code}"
-    return tr(key) if current().has(key) else code.replace("_", " ")
-
-
-class FoundCard(Card):
-    """One server as it would be added: the whole command, its surroundings, and what is odd about it."""
-
-    def __init__(self, found: ImportedServer) -> None:
-        super().__init__()
-        self.found = found
-        config = found.config
-        self.take = QCheckBox(tr("add.take", name=config.name))
-        self.take.setChecked(True)
-        self.name = Field(tr("add.name"), QLineEdit(config.name), tr("add.name.help"))
-        self.add(row(self.take, None, pill(tr(f"server.transport.{config.transport}"))), self.name)
-        for title, text in launch_lines(config):
-            self.add(label(title, "caption"), CodeBox(text, title, lines=12))
-        if config.transport == "stdio":
-            self.add(row(icon_label("shield", "warning"), label(tr("add.runs"), "muted")))
-        for code in found.warnings:
-            self.add(row(icon_label("warning", "warning"), label(warning_text(code), "warning")))
-        for secret in found.secrets:
-            self.add(row(icon_label("key", "success"), label(tr("add.secret", name=secret), "muted")))
-
-    @property
-    def wanted(self) -> str:
-        """The name as it is typed."""
-        control = self.name.control
-        return control.text().strip() if isinstance(control, QLineEdit) else ""
-
-    def value(self) -> ImportedServer | None:
-        """What to add; None where the name is wrong (which then says so)."""
-        name = self.wanted
-        good = bool(ALIAS.fullmatch(name)) and name != "host"
-        self.name.complain("" if good else tr("add.bad_name"))
-        return replace(self.found, config=replace(self.found.config, name=name)) if good else None
 
 
 class AddPanel(QWidget):
@@ -171,6 +126,16 @@ class AddPanel(QWidget):
             if isinstance(name, QLineEdit):
                 name.textChanged.connect(lambda _text: self._count())
         self._count()
+        cards = self.cards
+
+        def told_apart(there: FrozenDict) -> None:
+            if cards is self.cards:
+                for card in cards:
+                    if old := there.get(card.found.config.name):
+                        card.there(str(old))
+
+        if found:
+            self._servers.twins(found, while_alive(self, told_apart))
 
     def _count(self) -> None:
         chosen = [c for c in self.cards if c.take.isChecked()]
@@ -238,7 +203,13 @@ class AddServer(Page):
         try:
             if path.stat().st_size > TEXT_LIMIT:
                 raise OSError(tr("add.file.large"))
-            self.panel.begin(path.read_text("utf-8-sig", errors="replace"))
+            self.panel.begin(decoded(path.read_bytes()).removeprefix("\ufeff"))
+        except UnicodeDecodeError as cause:
+            self.panel.tell(
+                UserFault(
+                    "bad_config", f"{path} is not UTF-8 text", reason="not_utf8", file=str(path), byte=cause.start
+                )
+            )
         except OSError as cause:
             reason = cause.strerror or str(cause)
             self.panel.tell(UserFault("not_found", f"{path}: {reason}", kind="file", name=str(path)))
