@@ -32,7 +32,18 @@ def pick_language(wanted: str = "system") -> str:
     return "zh_CN" if spoken.lower().startswith(("zh", "chinese")) else "en"
 
 
+class _Figure(float):
+    """A number for people: no exponent, no tail of zeros."""
+
+    def __format__(self, spec: str) -> str:
+        return super().__format__(spec) if spec else f"{self:.6f}".rstrip("0").rstrip(".")
+
+
 class _Parts(dict[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        value = super().__getitem__(key)
+        return _Figure(value) if type(value) is float else value
+
     def __missing__(self, key: str) -> str:
         return "{" + key + "}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 from desktop_host.cli.context import INTERRUPTED, Run, Verb, host_error
@@ -10,8 +11,10 @@ from desktop_host.cli.follow import Follower
 from desktop_host.cli.options import attachments, session_options
 from desktop_host.cli.render import JsonView, TextView
 from desktop_host.cli.signals import STOPPING, On
-from desktop_host.core.errors import HostError
-from desktop_host.core.sessions import TurnStatus, TurnStop
+from desktop_host.core.errors import HostError, KnownFault
+from desktop_host.core.models import Purpose
+from desktop_host.core.routes import ref_for
+from desktop_host.core.sessions import SessionOptions, TurnStatus, TurnStop
 from desktop_host.engine.host import Host, InputFile, Ticket, TurnResult, UserInput
 
 _GO_ON = frozenset({0, 1, 3})
@@ -28,6 +31,7 @@ async def chat(run: Run) -> int:
         options = session_options(ns, await run.host.history.options(ns.session))
     else:
         options = session_options(ns)
+    await _named(run.host, options)
     turns = Turns(run)
     try:
         if ns.session is not None:
@@ -56,6 +60,17 @@ async def resume(run: Run) -> int:
             return await turns.told(await run.host.resume(session))
     finally:
         await turns.close()
+
+
+async def _named(host: Host, options: SessionOptions) -> None:
+    """Refuse a model that nothing names before a chat is made or changed. Without a key or weights yet, one may be.
+
+    Raises:
+        UserFault: `usage`, or `not_found` for a script that is not there.
+    """
+    settings = host.settings.current()
+    with contextlib.suppress(KnownFault):
+        await host.models.open(options.model or ref_for(settings.routes, Purpose.CHAT, settings.model.default))
 
 
 class Turns:

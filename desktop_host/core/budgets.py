@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from desktop_host.core.errors import HostError
 from desktop_host.core.values import FrozenDict
 
 WARN_AT = 0.8
@@ -40,6 +41,19 @@ class Standing:
     reserved_calls: int = 0
     tokens: int = 0
     """All that passed through models, input and output."""
+
+
+def refused(purse: Purse, spent: float, held: float, needs: float, **more: Any) -> HostError:
+    """The fault of a request that a budget does not cover: it is spent, or what is left is too little for this one."""
+    limit = purse.usd or 0.0
+    left = max(limit - spent - held, 0.0)
+    return HostError(
+        "budget_spent",
+        f"the budget ({purse.scope}) of ${limit:g} has ${left:.6f} left; the next request needs ${needs:.6f}",
+        reason=purse.scope if spent >= limit else f"{purse.scope}_short", remedy=f"remedy.budget_spent.{purse.scope}",
+        scope=purse.scope, limit=limit, budget=limit, spent=round(spent, 6), reserved=round(held, 6),
+        left=round(left, 6), needs=round(needs, 6), held=round(held, 6) or None, **more,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,8 @@ class Asking:
                 raise HostError(
                     "budget_spent",
                     f"the turn used {spent} of {limit} tokens, and the next request needs about {tokens}",
-                    reason="turn", scope="turn", limit=limit, budget=limit, spent=spent,
+                    reason="turn" if spent >= limit else "turn_short", remedy="remedy.budget_spent.turn",
+                    scope="turn", limit=limit, budget=limit, spent=spent, needs=tokens,
                 )  # fmt: skip
             request = replace(request, max_tokens=min(left, request.max_tokens or left))
         return request, tokens

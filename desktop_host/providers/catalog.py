@@ -95,8 +95,10 @@ class Models:
         self._facts = RouteFacts(settings, self._quotes, self._usable, self._past.health, clock)
 
     async def open(self, ref: str) -> ChatModel:
-        route = find(self._settings.current().routes, ref)
+        routes = self._settings.current().routes
+        route = find(routes, ref)
         if route is None:
+            parse(ref, (r.name for r in routes))
             model = await self._single(ref)
         else:
             model = Routed(route, self._single, self._facts.look, self._past, self._clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -54,8 +55,8 @@ class Script:
     path: Path
 
 
-def parse(ref: str) -> Remote | Local | Script:
-    """What a REF names.
+def parse(ref: str, routes: Iterable[str] = ()) -> Remote | Local | Script:
+    """What a REF names; `routes` are the names of routes that it could have been.
 
     Raises:
         UserFault: `usage`, it has none of the known forms.
@@ -76,9 +77,15 @@ def parse(ref: str) -> Remote | Local | Script:
     if colon and wire in WIRES:
         base, hash_, model = place.partition("#")
         if not hash_ or not model.strip():
-            raise _refusal(ref, "the model is missing: end it with #<model>")
+            raise UserFault(
+                "usage", f"{ref!r} names no model: end it with #<model>", reason="ref_without_model", ref=ref
+            )  # fmt: skip
         return remote(wire, base, model)
-    raise _refusal(ref, "it has none of the known forms")
+    names = ", ".join(routes)
+    raise UserFault(
+        "usage", f"{ref!r} names no model; forms: {FORMS}, or a route's name{names and f' ({names})'}",
+        reason="bad_ref", ref=ref, forms=FORMS, routes=names,
+    )  # fmt: skip
 
 
 def remote(wire: str, base_url: str, model: str) -> Remote:
@@ -109,15 +116,15 @@ def normalised(wire: str, base_url: str) -> str:
         parts = urlsplit(base_url.strip())
         _ = parts.port
     except ValueError as error:
-        raise _bad_address(base_url, str(error)) from None
+        raise _bad_address(base_url, "unreadable", str(error)) from None
     if parts.scheme not in ("http", "https"):
-        raise _bad_address(base_url, "it must begin with http:// or https://")
+        raise _bad_address(base_url, "scheme", "it must begin with http:// or https://")
     if not parts.hostname:
-        raise _bad_address(base_url, "it names no host")
+        raise _bad_address(base_url, "host", "it names no host")
     if parts.username is not None or parts.password is not None:
-        raise _bad_address(base_url, "a key does not belong into an address; set it as a secret")
+        raise _bad_address(base_url, "key", "a key does not belong into an address; set it as a secret")
     if parts.query or parts.fragment:
-        raise _bad_address(base_url, "it must not hold ? or #")
+        raise _bad_address(base_url, "query", "it must not hold ? or #")
     path = parts.path.rstrip("/")
     if wire.startswith("anthropic"):
         path = path.removesuffix("/messages").removesuffix("/v1")
@@ -128,10 +135,9 @@ def normalised(wire: str, base_url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
 
 
-def _refusal(ref: str, reason: str) -> UserFault:
-    return UserFault("usage", f"{ref!r} names no model: {reason}; forms: {FORMS}", ref=ref, reason=reason, forms=FORMS)
-
-
-def _bad_address(base_url: str, reason: str) -> UserFault:
+def _bad_address(base_url: str, what: str, detail: str) -> UserFault:
     shown = base_url.split("@")[-1]
-    return UserFault("usage", f"{shown!r} is no address of a model: {reason}", address=shown, reason=reason)
+    return UserFault(
+        "usage", f"{shown!r} is no address of a model: {detail}", reason=f"model_address_{what}", address=shown,
+        detail=detail,
+    )  # fmt: skip

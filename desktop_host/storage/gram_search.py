@@ -25,13 +25,14 @@ def grams(folded: str) -> list[int]:
 class GramSearch:
     """`Search` over PostgreSQL."""
 
-    def index(self, db: Sql, event_id: int, owner: int, text: str) -> None:
+    def index(self, db: Sql, owner: int, seq: int, found_as: int, text: str) -> None:
         if text.strip():
             shown = plain(text[:INDEXED_CHARS])
             folded = shown.casefold()
             db.execute(
-                "INSERT INTO texts (event, owner, text, folded, grams) VALUES (?, ?, ?, ?, ?)",
-                (event_id, owner, shown, folded, grams(folded)),
+                "INSERT INTO texts (event, owner, text, folded, grams)"
+                " SELECT id, ?, ?, ?, ?::int4[] FROM events WHERE owner = ? AND seq = ?",
+                (found_as, shown, folded, grams(folded), owner, seq),
             )
 
     def forget(self, db: Sql, owner: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +14,7 @@ from desktop_host.core.events import AssistantSaid, Stamped, TurnEnded, TurnStar
 from desktop_host.core.sessions import TurnStatus
 from desktop_host.storage import blobs as blob
 from desktop_host.storage import ledger
-from desktop_host.storage.lease import Leases
+from desktop_host.storage.lease import LEASE, Leases
 from desktop_host.storage.sql import Blobs, Search, Sql
 
 
@@ -51,6 +52,24 @@ def found_as(db: Sql, owner: int) -> int:
     return int(found)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A session that is written to."""
+
+    owner: int
+    found_as: int
+    """See `found_as`."""
+    booked_on: str
+    """The session whose usage this is: of a sub-task's, the person's."""
+
+
+_WRITTEN_TO = (
+    "SELECT s.id, s.last_seq, coalesce(top.id, s.id), coalesce(s.parent, s.session),"
+    f" {', '.join(f'l.{column}' for column in LEASE)} FROM sessions s"
+    " LEFT JOIN sessions top ON top.session = s.parent LEFT JOIN leases l ON l.owner = s.id WHERE s.session = ?"
+)
+
+
 def hold(db: Sql, session: str) -> None:
     """Be alone with a session: who takes it and who writes to it wait for each other."""
     db.alone(f"session {session}")
@@ -68,8 +87,10 @@ class Journal:
         """Write events and what follows from them; usage was counted already where they are `copied`."""
         for session, group in groupby(events, key=lambda s: s.session):
             hold(db, session)
-            owner, last = one(db, session, "SELECT id, last_seq FROM sessions WHERE session = ?")
-            self._leases.guard(db, owner, session)
+            # One question: where the database is far, each answer that is waited for is a journey.
+            owner, last, found_as, booked_on, *lease = one(db, session, _WRITTEN_TO)
+            self._leases.guard(db, owner, session, lease)
+            place = Place(owner, found_as, booked_on)
             messages = 0
             for stamped in group:
                 if stamped.seq <= last:
@@ -78,31 +99,31 @@ class Journal:
                         reason="journal_moved",
                     )  # fmt: skip
                 last = stamped.seq
-                messages += self._append_one(db, owner, stamped, copied)
+                messages += self._append_one(db, place, stamped, copied)
             db.execute(
                 "UPDATE sessions SET messages = messages + ?, last_seq = ?, updated = ? WHERE id = ?",
                 (messages, last, stamped.t, owner),
             )
 
-    def _append_one(self, db: Sql, owner: int, stamped: Stamped, copied: bool) -> int:
+    def _append_one(self, db: Sql, place: Place, stamped: Stamped, copied: bool) -> int:
         """Write one event; returns by how many messages the conversation grew."""
         event = stamped.event
         value, big = blob.split(encode(event))
         parts = [[path, self._blobs.write(db, data), form] for path, data, form in big]
-        body = dump(value)
-        (event_id,) = db.execute(
-            "INSERT INTO events (owner, seq, t, turn, type, body, parts) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        body, owner = dump(value), place.owner
+        db.execute(
+            "INSERT INTO events (owner, seq, t, turn, type, body, parts) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (owner, stamped.seq, stamped.t, stamped.turn, event.type, body, dump(parts) if parts else None),
-        ).fetchone()
+        )
         self._blobs.use(db, owner, {*(str(part[1]) for part in parts), *self._blobs.mentioned(db, body)})
         if not copied:
-            ledger.record(db, owner, stamped)
+            ledger.record(db, owner, place.booked_on, stamped)
         match event:
             case UserSaid(text=text):
-                self._search.index(db, event_id, found_as(db, owner), text)
+                self._search.index(db, owner, stamped.seq, place.found_as, text)
                 return 1
             case AssistantSaid() if event.text:
-                self._search.index(db, event_id, found_as(db, owner), event.text)
+                self._search.index(db, owner, stamped.seq, place.found_as, event.text)
                 return 1
             case TurnStarted():
                 _set_turn(db, owner, TurnStatus.OPEN)

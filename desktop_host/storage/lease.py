@@ -13,6 +13,7 @@ import platform
 import subprocess
 import sys
 import uuid
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ BEAT_S = 20.0
 """Seconds between heartbeats."""
 SILENT_S = 90.0
 """A holder elsewhere that was silent for so long is taken for dead."""
+
+
+LEASE = ("holder", "place", "pid", "started", "beat")
+"""Columns by which a lease is judged."""
 
 
 @cache
@@ -86,8 +91,7 @@ class Leases:
         return self._other(db, self._row(db, owner))
 
     def _row(self, db: Sql, owner: int) -> Any:
-        query = "SELECT holder, place, pid, started, beat FROM leases WHERE owner = ?"
-        return db.execute(query, (owner,)).fetchone()
+        return db.execute(f"SELECT {', '.join(LEASE)} FROM leases WHERE owner = ?", (owner,)).fetchone()
 
     def _other(self, db: Sql, row: Any) -> tuple[int, str] | None:
         if row is None or row[0] == self.holder:
@@ -110,13 +114,19 @@ class Leases:
             (owner, self.holder, place(), self._pid, self._started, db.clock()),
         )
 
-    def guard(self, db: Sql, owner: int, session: str) -> None:
+    def guard(self, db: Sql, owner: int, session: str, found: Sequence[Any] | None = None) -> None:
         """Let nobody but the holder change a session. Asked by whoever is `alone` with it.
+
+        Args:
+            db: the transaction.
+            owner: row id of the session.
+            session: its name.
+            found: the columns `LEASE` of its lease, all None where there is none; None: they are read.
 
         Raises:
             UserFault: `session_busy`, another live process has it, or took it over and may have gone on with it.
         """
-        row = self._row(db, owner)
+        row = self._row(db, owner) if found is None else (found if found[0] is not None else None)
         self._refuse(self._other(db, row), session)
         if owner in self.held and (row is None or row[0] != self.holder):
             raise UserFault(

@@ -30,15 +30,14 @@ ADD_PARTS = f"ON CONFLICT (kind, name, day){_ADD}"
 _FAILED = (Outcome.ERROR, Outcome.TIMED_OUT, Outcome.UNKNOWN)
 
 
-def record(db: Sql, owner: int, stamped: Stamped) -> None:
+def record(db: Sql, owner: int, session: str, stamped: Stamped) -> None:
     """Keep what an event says of usage: tokens by model, calls by server. Within the journal's transaction.
 
-    What a sub-task used is booked on the session in which the person is.
+    What a sub-task used is booked on the `session` in which the person is.
     """
     event = stamped.event
     if not isinstance(event, UsageRecorded | ToolRequested | ToolSettled):
         return
-    (session,) = db.execute("SELECT coalesce(parent, session) FROM sessions WHERE id = ?", (owner,)).fetchone()
     day = time.strftime("%Y-%m-%d", time.localtime(stamped.t))
     match event:
         case UsageRecorded():
@@ -61,20 +60,17 @@ def record(db: Sql, owner: int, stamped: Stamped) -> None:
                 (owner, event.call_id, event.server),
             )
         case ToolSettled():
-            called = db.execute(
-                "DELETE FROM open_calls WHERE owner = ? AND call_id = ? RETURNING server", (owner, event.call_id)
-            ).fetchone()
-            if called:
-                db.execute(
-                    "INSERT INTO tool_runs AS r VALUES (?, ?, ?, 1, ?, ?, ?)"
-                    " ON CONFLICT (day, session, server) DO UPDATE SET"
-                    " calls = r.calls + 1, failed = r.failed + excluded.failed, denied = r.denied + excluded.denied,"
-                    " duration_ms = r.duration_ms + excluded.duration_ms",
-                    (
-                        day, session, called[0], int(event.outcome in _FAILED),
-                        int(event.outcome is Outcome.DENIED), event.duration_ms,
-                    ),
-                )  # fmt: skip
+            call = (owner, event.call_id)
+            how = (int(event.outcome in _FAILED), int(event.outcome is Outcome.DENIED), event.duration_ms)
+            db.execute(
+                "INSERT INTO tool_runs AS r (day, session, server, calls, failed, denied, duration_ms)"
+                " SELECT ?, ?, server, 1, ?, ?, ? FROM open_calls WHERE owner = ? AND call_id = ?"
+                " ON CONFLICT (day, session, server) DO UPDATE SET"
+                " calls = r.calls + 1, failed = r.failed + excluded.failed, denied = r.denied + excluded.denied,"
+                " duration_ms = r.duration_ms + excluded.duration_ms",
+                (day, session, *how, *call),
+            )
+            db.execute("DELETE FROM open_calls WHERE owner = ? AND call_id = ?", call)
 
 
 class SqlLedger:

@@ -10,19 +10,17 @@ COMMIT is run again, and of a COMMIT without an answer the server is asked by th
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from desktop_host.core.errors import KnownFault
 from desktop_host.core.values import FrozenDict
 from desktop_host.storage.postgres_faults import AGAIN, EXTRA, fault_of, is_final, is_lost, unavailable
-from desktop_host.storage.postgres_schema import SCHEMA, migrate
-from desktop_host.storage.sql import Rows, Sql, T
+from desktop_host.storage.postgres_schema import migrate
+from desktop_host.storage.postgres_transaction import Attempt
+from desktop_host.storage.sql import Sql, T
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,49 +30,10 @@ OLDEST = 130000
 READERS = 2
 PATIENCE_S = 20.0
 """How long a read or write waits for a server that went away."""
-LOCK_MS = 8000
-"""How long a writer waits for another host's transaction."""
-FROZEN_MS = 5000
-"""How long a host may stand still in a transaction that others wait for; then the server ends it."""
 _DEFAULTS = {
     "connect_timeout": "10", "application_name": "desktop-host", "keepalives_idle": "15", "keepalives_interval": "5",
     "keepalives_count": "3", "tcp_user_timeout": "20000",
 }  # fmt: skip
-_LIMITS = (
-    f"SET LOCAL search_path TO {SCHEMA}; SET LOCAL lock_timeout = {LOCK_MS};"
-    f" SET LOCAL idle_in_transaction_session_timeout = {FROZEN_MS};"
-)
-_BEGIN_WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_LIMITS} SELECT pg_current_xact_id()::text"
-_BEGIN_READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LIMITS} SELECT ''"
-
-
-@cache
-def _translated(query: str) -> bytes:
-    return query.replace("%", "%%").replace("?", "%s").encode()
-
-
-@cache
-def _key(what: str) -> int:
-    return int.from_bytes(hashlib.sha256(f"desktop-host {what}".encode()).digest()[:8], "big", signed=True)
-
-
-class _Transaction:
-    """`Sql` over one connection."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    def execute(self, query: str, values: Sequence[Any] = ()) -> Rows:
-        # PostgreSQL's text holds no NUL; JSON has it escaped, so only words of a title or a name can lose one.
-        clean = [v.replace("\0", "\ufffd") if isinstance(v, str) and "\0" in v else v for v in values]
-        return self._connection.execute(_translated(query), clean)
-
-    def alone(self, what: str, *, shared: bool = False) -> None:
-        self._connection.execute(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}(%s)", (_key(what),))
-
-    def clock(self) -> float:
-        row = self._connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-        return float(row[0]) if row else 0.0
 
 
 class PostgresDatabase:
@@ -207,24 +166,18 @@ class PostgresDatabase:
         import psycopg
 
         connection = self._connected()
-        number, ending = "", False
-        try:
-            number = _last(connection.execute(_BEGIN_WRITE if writing else _BEGIN_READ, prepare=False))
-            result = work(_Transaction(connection))
-            ending = True
-            connection.execute("COMMIT")
-        except psycopg.Error as error:
-            if not connection.closed and not is_lost(error):
-                connection.execute("ROLLBACK")
-                raise
+        attempt = Attempt(connection, work, writing)
+        attempt.run()
+        failure = attempt.failure
+        if failure is None:
+            return attempt.result  # type: ignore[return-value]  # there is one where nothing failed
+        if isinstance(failure, psycopg.Error) and (connection.closed or is_lost(failure)):
             connection.close()
-            if ending and (not writing or self._was_kept(number, until)):
-                return result
-            raise
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        return result
+            if attempt.ending and (not writing or self._was_kept(attempt.number, until)):
+                return attempt.result  # type: ignore[return-value]
+            raise failure
+        connection.execute("ROLLBACK")
+        raise failure
 
     def _was_kept(self, number: str, until: float) -> bool:
         """Whether a transaction whose COMMIT got no answer took place; asked until the server knows.
@@ -253,16 +206,6 @@ class PostgresDatabase:
         place = self._place or _address(self._params)
         fault = fault_of(error, place, self._params, lost=lost)
         return error if fault is None else fault
-
-
-def _last(found: psycopg.Cursor[Any]) -> str:
-    """The value of the last of several statements."""
-    while found.nextset():
-        pass
-    row = found.fetchone()
-    if row is None:
-        raise KnownFault("database_error", "the server answered nothing", reason="io")
-    return str(row[0])
 
 
 def _address(params: Mapping[str, str]) -> str:

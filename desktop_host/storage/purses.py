@@ -11,7 +11,7 @@ import os
 import uuid
 from collections.abc import Sequence
 
-from desktop_host.core.budgets import Purse, Reservation, Standing
+from desktop_host.core.budgets import Purse, Reservation, Standing, refused
 from desktop_host.core.errors import HostError
 from desktop_host.storage.lease import place, started
 from desktop_host.storage.sql import Database, Sql
@@ -60,8 +60,7 @@ class SqlPurses:
 
         def read(db: Sql) -> tuple[Standing, ...]:
             found = []
-            for purse in purses:
-                spent, calls, held, running, tokens = _standing(db, purse)
+            for spent, calls, held, running, tokens in _standings(db, purses):
                 found.append(Standing(spent / NANO, calls, held / NANO, running, tokens))
             return tuple(found)
 
@@ -69,12 +68,11 @@ class SqlPurses:
 
     def _reserve(self, db: Sql, purses: Sequence[Purse], usd: float, at_least: float) -> Reservation:
         db.alone(MONEY)
-        self._take_over(db)
+        now = self._take_over(db)
         wanted = _nano(usd)
         least = min(_nano(at_least), wanted)
         granted = wanted
-        for purse in purses:
-            spent, calls, held, running, _tokens = _standing(db, purse)
+        for purse, (spent, calls, held, running, _tokens) in zip(purses, _standings(db, purses), strict=True):
             if purse.calls is not None and calls + running >= purse.calls:
                 raise HostError(
                     "quota_spent", f"{calls + running} of {purse.calls} requests ({purse.key}) are used",
@@ -84,16 +82,10 @@ class SqlPurses:
                 continue
             left = _nano(purse.usd) - spent - held
             if left < least or left <= 0:
-                raise HostError(
-                    "budget_spent",
-                    f"the budget ({purse.scope}) of ${purse.usd:g} has ${max(left, 0) / NANO:.6f} left;"
-                    f" the next request needs ${least / NANO:.6f}",
-                    reason=purse.scope, scope=purse.scope, key=purse.key, limit=purse.usd, budget=purse.usd,
-                    spent=round(spent / NANO, 6), reserved=round(held / NANO, 6),
-                )  # fmt: skip
+                raise refused(purse, spent / NANO, held / NANO, least / NANO, key=purse.key)
             granted = min(granted, left)
         name = uuid.uuid4().hex
-        mine = (granted, self._holder, place(), os.getpid(), self._started, db.clock())
+        mine = (granted, self._holder, place(), os.getpid(), self._started, now)
         for purse in purses:
             db.execute(
                 "INSERT INTO reservations (id, scope, key, nano, holder, place, pid, started, at)"
@@ -101,31 +93,42 @@ class SqlPurses:
             )  # fmt: skip
         return Reservation(name, granted / NANO)
 
-    def _take_over(self, db: Sql) -> None:
-        """Book the reservations of dead processes."""
+    def _take_over(self, db: Sql) -> float:
+        """Book the reservations of dead processes; returns the database's time."""
         others = db.execute(
             "SELECT holder, place, pid, started, max(at) FROM reservations WHERE holder <> ?"
             " GROUP BY holder, place, pid, started", (self._holder,),
-        ).fetchall()  # fmt: skip
-        for holder, where, pid, since, at in others:
-            alive = started(pid) == since if where == place() else db.clock() - at < SILENT_S
+        )  # fmt: skip
+        now = db.clock()
+        for holder, where, pid, since, at in others.fetchall():
+            alive = started(pid) == since if where == place() else now - at < SILENT_S
             if alive:
                 continue
             left = db.execute("SELECT scope, key, nano FROM reservations WHERE holder = ?", (holder,)).fetchall()
             for scope, key, nano in left:
                 _book(db, scope, key, nano, 1)
             db.execute("DELETE FROM reservations WHERE holder = ?", (holder,))
+        return now
 
 
-def _standing(db: Sql, purse: Purse) -> tuple[int, int, int, int, int]:
-    """Spent nano-dollars, calls, nano-dollars set aside, requests that run, tokens."""
-    where = (purse.scope, purse.key)
-    spent = db.execute("SELECT nano, calls, tokens FROM purses WHERE scope = ? AND key = ?", where).fetchone()
-    spent = spent or (0, 0, 0)
-    held = db.execute(
-        "SELECT coalesce(sum(nano), 0), count(*) FROM reservations WHERE scope = ? AND key = ?", where
-    ).fetchone()
-    return int(spent[0]), int(spent[1]), int(held[0]), int(held[1]), int(spent[2])
+def _standings(db: Sql, purses: Sequence[Purse]) -> list[tuple[int, int, int, int, int]]:
+    """Of each, spent nano-dollars, calls, nano-dollars set aside, requests that run, tokens."""
+    # All are asked before the first answer is waited for.
+    asked = [
+        (
+            db.execute("SELECT nano, calls, tokens FROM purses WHERE scope = ? AND key = ?", where),
+            db.execute(
+                "SELECT coalesce(sum(nano), 0), count(*) FROM reservations WHERE scope = ? AND key = ?", where
+            ),
+        )
+        for where in ((purse.scope, purse.key) for purse in purses)
+    ]  # fmt: skip
+    found = []
+    for booked, held in asked:
+        nano, calls, tokens = booked.fetchone() or (0, 0, 0)
+        aside, running = held.fetchone()
+        found.append((int(nano), int(calls), int(aside), int(running), int(tokens)))
+    return found
 
 
 def _book(db: Sql, scope: str, key: str, nano: int, calls: int, tokens: int = 0) -> None:

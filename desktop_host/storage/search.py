@@ -24,12 +24,11 @@ def plain(text: str) -> str:
 class TrigramSearch:
     """`Search` over FTS5."""
 
-    def index(self, db: Sql, event_id: int, owner: int, text: str) -> None:
-        """Make one message findable."""
+    def index(self, db: Sql, owner: int, seq: int, found_as: int, text: str) -> None:
         if text.strip():
             db.execute(
-                "INSERT INTO texts (rowid, text, owner) VALUES (?, ?, ?)",
-                (event_id, plain(text[:INDEXED_CHARS]), owner),
+                "INSERT INTO texts (rowid, text, owner) SELECT id, ?, ? FROM events WHERE owner = ? AND seq = ?",
+                (plain(text[:INDEXED_CHARS]), found_as, owner, seq),
             )
 
     def forget(self, db: Sql, owner: int) -> None:

@@ -112,8 +112,8 @@ class Blobs(Protocol):
 class Search(Protocol):
     """Full text of what was said. Methods run within a transaction."""
 
-    def index(self, db: Sql, event_id: int, owner: int, text: str) -> None:
-        """Make one message findable."""
+    def index(self, db: Sql, owner: int, seq: int, found_as: int, text: str) -> None:
+        """Make the message that is event `seq` of `owner` findable, as one of the session `found_as`."""
         ...
 
     def forget(self, db: Sql, owner: int) -> None:

@@ -114,11 +114,9 @@ class Upload:
             for number, *event in old.execute(
                 f"SELECT id, {columns} FROM events WHERE owner = ? ORDER BY seq", (owner,)
             ):
-                (kept,) = db.execute(
-                    f"INSERT INTO events (owner, {columns}) VALUES (?, {_marks(columns)}) RETURNING id", (new, *event)
-                ).fetchone()
+                db.execute(f"INSERT INTO events (owner, {columns}) VALUES (?, {_marks(columns)})", (new, *event))
                 for (text,) in old.execute(texts, (number,)).fetchall():
-                    self._search.index(db, kept, top, text)
+                    self._search.index(db, new, event[0], top, text)
             for table, names in _BY_SESSION.items():
                 listed = ", ".join(names)
                 for values in old.execute(f"SELECT {listed} FROM {table} WHERE owner = ?", (owner,)):

@@ -45,7 +45,13 @@ class PursesContract:
         assert (caught.value.code, caught.value.params["scope"], caught.value.params["limit"]) == (
             "budget_spent", "session", 0.5,
         )  # fmt: skip
-        assert (await till.purses.standing((DAY,)))[0].reserved_calls == 1  # nothing was set aside by the refusal
+        told = caught.value.params
+        assert (told["reason"], told["spent"], told["left"], told["held"]) == ("session_short", 0.4, 0.0, 0.1)
+        await till.purses.settle(held, (CHAT,), 0.1, 1)
+        with pytest.raises(HostError) as caught:
+            await till.purses.reserve((CHAT,), 0.3, 0.05)
+        assert (caught.value.params["reason"], caught.value.params["spent"]) == ("session", 0.5)
+        assert (await till.purses.standing((DAY,)))[0].reserved_calls == 0  # nothing was set aside by the refusals
 
     async def test_what_costs_nothing_passes_a_spent_budget_but_not_a_spent_quota(self, till: Till) -> None:
         full, quota = Purse("day", "d", usd=0.1), Purse("day", "d", usd=0.1, calls=2)

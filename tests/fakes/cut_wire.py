@@ -19,6 +19,8 @@ class CutWire:
         self.at: bytes | None = None
         self.deliver = True
         self.cuts = 0
+        self.journeys = 0
+        """How often something was sent that waited for what came back before."""
         self._talks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> CutWire:
@@ -41,9 +43,13 @@ class CutWire:
         self._talks.add(task)
         task.add_done_callback(self._talks.discard)
         back, out = await asyncio.open_connection("127.0.0.1", self._target)
-        answering = asyncio.create_task(self._pass(back, writer))
+        heard = asyncio.Event()
+        heard.set()
+        answering = asyncio.create_task(self._pass(back, writer, heard))
         try:
             while data := await reader.read(65536):
+                self.journeys += heard.is_set()
+                heard.clear()
                 if self.at is not None and self.at in data:
                     self.at = None
                     self.cuts += 1
@@ -64,9 +70,10 @@ class CutWire:
             with contextlib.suppress(ConnectionError):
                 await asyncio.gather(out.wait_closed(), writer.wait_closed(), return_exceptions=True)
 
-    async def _pass(self, back: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass(self, back: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: asyncio.Event) -> None:
         with contextlib.suppress(ConnectionError):
             while data := await back.read(65536):
+                heard.set()
                 writer.write(data)
                 await writer.drain()
             writer.close()

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from desktop_host.core.budgets import CachedAnswer, Purse, Reservation, Standing
+from desktop_host.core.budgets import CachedAnswer, Purse, Reservation, Standing, refused
 from desktop_host.core.errors import HostError
 
 NANO = 1_000_000_000
@@ -40,10 +40,7 @@ class MemoryPurses:
                 continue
             left = _nano(purse.usd) - self.spent[where] - sum(held)
             if left < least or left <= 0:
-                raise HostError(
-                    "budget_spent", "spent", reason=purse.scope, scope=purse.scope, limit=purse.usd,
-                    spent=self.spent[where] / NANO,
-                )  # fmt: skip
+                raise refused(purse, self.spent[where] / NANO, sum(held) / NANO, least / NANO)
             granted = min(granted, left)
         name = str(len(self.held) + sum(self.calls.values()) + id(purses))
         self.held[name] = (tuple((p.scope, p.key) for p in purses), granted)

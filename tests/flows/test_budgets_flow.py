@@ -17,6 +17,7 @@ from desktop_host.core.sessions import TurnStatus, TurnStop
 from desktop_host.core.settings_costs import Budgets, Price, Quotas
 from desktop_host.core.values import canonical
 from desktop_host.engine.host import UserInput
+from desktop_host.i18n import Translator
 from desktop_host.providers.pricing import Priced
 from desktop_host.providers.quotes import Quotes
 from desktop_host.storage import open_storage
@@ -50,6 +51,33 @@ async def test_a_request_that_a_budget_does_not_cover_is_never_sent(rig, limits)
     standing = {s["scope"]: s for s in await r.host.standings(session)}
     assert standing[scope]["spent_usd"] == pytest.approx(0.2) and standing[scope]["limit_usd"] == 0.25
     assert standing["day"]["calls"] == 2 and standing["day"]["reserved_usd"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("language", "short", "spent"),
+    [
+        (
+            "en",
+            "This chat's budget of $0.05 does not cover the next request: $0.05 is left, and it may cost $0.1 or more.",
+            "The budget of this chat, $0.1, is spent ($0.1 used).",
+        ),
+        (
+            "zh_CN",
+            "此对话的预算（$0.05）不足以支付下一次请求：还剩 $0.05，而它至少可能花费 $0.1。",
+            "此对话的预算（$0.1）已用完（已用 $0.1）。",
+        ),
+    ],
+)
+async def test_a_budget_that_is_too_small_for_the_next_request_is_not_called_spent(rig, language, short, spent):
+    r = budgeted(rig, [["one"], ["two"]])
+    say = Translator(language).error
+    small = (await r.say(await r.session(budget_usd=0.05))).error
+    what, remedy = say(small["code"], small["params"], small["message"])
+    assert what == short and "--budget" in remedy
+    session = await r.session(budget_usd=0.1)
+    await r.say(session)
+    gone = (await r.say(session)).error
+    assert say(gone["code"], gone["params"], gone["message"])[0] == spent
 
 
 async def test_the_tools_of_a_turn_count_and_it_goes_on_once_the_budget_is_raised(rig):

@@ -71,6 +71,21 @@ def test_a_spent_quota_and_an_unknown_price_end_with_exit_4(tmp_path):
     run(home, "chat", "--model", unknown, "--no-servers", "--budget", "1", "--token-budget", "5000", "q")
 
 
+def test_a_model_that_nothing_names_is_refused_before_there_is_a_chat(tmp_path):
+    home = tmp_path / "home"
+    model = script(tmp_path / "m.json", [{"text": "one"}], [{"text": "two"}])
+    run(home, "route", "set", "cheap", model)
+    for ref in ("gpt5", "chaep", "compat:http://x/v1", "compat:nowhere#m"):
+        (refused,) = run(home, "chat", "--model", ref, "hi", code=2)
+        assert (refused["type"], refused["code"]) == ("error", "usage") and ref.split("#")[0][:7] in refused["message"]
+    assert "a route's name (cheap)" in run(home, "chat", "--model", "chaep", "hi", code=2)[0]["message"]
+    assert run(home, "sessions", "list") == []
+    session = run(home, "chat", "--model", "cheap", "--no-servers", "hi")[0]["session"]
+    run(home, "chat", "--session", session, "--model", "chaep", "hi", code=2)
+    again = run(home, "chat", "--session", session, "--no-servers", "hi")
+    assert of(again, "turn_ended")[0]["text"] == "two"
+
+
 def test_a_budget_of_a_chat_holds_across_runs_and_can_be_raised(tmp_path):
     home = tmp_path / "home"
     model = script(tmp_path / "m.json", *[[{"text": "x"}, {"usage": {"input": 9, "output": 9, "cost_usd": 0.04}}]] * 4)

@@ -16,13 +16,24 @@ import pytest
 from desktop_host.core.budgets import Purse
 from desktop_host.core.codec import encode
 from desktop_host.core.errors import HostError, KnownFault, UserFault
-from desktop_host.core.events import Stamped, UserSaid
+from desktop_host.core.events import (
+    Stamped,
+    ToolRequested,
+    ToolSettled,
+    ToolStarted,
+    TurnStarted,
+    UsageRecorded,
+    UserSaid,
+)
+from desktop_host.core.messages import Outcome
 from desktop_host.core.permissions import Effect, Rule
 from desktop_host.core.sessions import SessionOptions
+from desktop_host.core.values import FrozenDict
 from desktop_host.i18n import LANGUAGES, Translator
 from desktop_host.storage import blob_rows, open_storage
 from desktop_host.storage import postgres as driver
 from desktop_host.storage.postgres_schema import STEPS
+from desktop_host.storage.postgres_transaction import key
 from tests.fakes.cut_wire import CutWire
 from tests.fakes.postgres_server import PASSWORD, PostgresServer, certificate, running
 
@@ -273,6 +284,52 @@ async def test_a_server_that_stays_away_is_a_clear_error_and_its_return_is_notic
         assert len(await storage.history.read("s")) == 1
 
 
+async def test_an_event_costs_two_journeys_to_the_server_whatever_follows_from_it(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    params = postgres.params(sslmode="disable", gssencmode="disable")
+    async with (
+        CutWire(postgres.port) as wire,
+        open_storage(tmp_path, shared=params | {"port": str(wire.port)}) as storage,
+    ):
+        await storage.history.create("s", "", SessionOptions())
+        await storage.history.lease("s")
+        events = (
+            UserSaid("where is the lighthouse"), TurnStarted(),
+            ToolRequested("c", "files", "read", "files__read", FrozenDict(), Effect.ALLOW), ToolStarted("c"),
+            ToolSettled("c", Outcome.OK), UsageRecorded("m", "chat", 9, 9, cost_usd=0.1),
+        )  # fmt: skip
+        for seq, event in enumerate(events, 1):
+            before = wire.journeys
+            await storage.history.append([Stamped(seq, 1.0, "s", 1, event)])
+            assert wire.journeys - before == 2, event.type
+        before = wire.journeys
+        await storage.history.append([Stamped(n, 1.0, "s", 1, UserSaid(f"message {n}")) for n in range(10, 40)])
+        assert wire.journeys - before == 2
+        day = Purse("day", "d", usd=1.0)
+        before = wire.journeys
+        await storage.purses.reserve((day, Purse("session", "s"), Purse("month", "m")), 0.1, 0.1)
+        assert wire.journeys - before == 3
+        assert (await storage.history.search("lighthouse"))[0].session == "s"
+        assert {row["server"]: row["calls"] for row in await storage.ledger.usage("server")} == {"files": 1}
+
+
+async def test_a_statement_that_is_refused_on_the_way_is_told_and_nothing_of_its_transaction_stays(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    params = postgres.params()
+    async with open_storage(tmp_path, shared=params) as storage:
+        await storage.history.create("s", "", SessionOptions())
+        postgres.admin("ALTER TABLE desktop_host.sessions ADD CHECK (messages < 2)", params["dbname"])
+        await storage.history.append([Stamped(1, 1.0, "s", 1, UserSaid("one"))])
+        for _ in range(2):
+            with pytest.raises(Exception, match="violates check constraint"):  # unlike any fault that is foreseen
+                await storage.history.append([Stamped(2, 1.0, "s", 1, UserSaid("two"))])
+        postgres.admin("ALTER TABLE desktop_host.sessions DROP CONSTRAINT sessions_messages_check", params["dbname"])
+        await storage.history.append([Stamped(2, 1.0, "s", 1, UserSaid("three"))])
+        assert [s.event for s in await storage.history.read("s")] == [UserSaid("one"), UserSaid("three")]
+
+
 @pytest.mark.parametrize("deliver", [True, False])
 async def test_a_commit_whose_answer_is_lost_is_neither_lost_nor_repeated(
     postgres: PostgresServer, tmp_path: Path, deliver: bool
@@ -323,7 +380,7 @@ async def test_a_host_that_stands_still_in_a_transaction_does_not_stop_the_other
         def frozen() -> psycopg.Connection[object]:
             stuck = psycopg.connect(**params, autocommit=True)
             stuck.execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 300")
-            stuck.execute("SELECT pg_advisory_xact_lock(%s)", (driver._key("money"),))
+            stuck.execute("SELECT pg_advisory_xact_lock(%s)", (key("money"),))
             return stuck
 
         stuck = await asyncio.to_thread(frozen)
