@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from desktop_host.app.compose import open_host
@@ -215,6 +215,43 @@ def test_a_window_that_is_called_to_a_chat_from_elsewhere_shows_it(stage: Callab
     s.until(lambda: w.session == made["session"] and w.sessions.found(made["session"]))
     s.until(lambda: not w.chat.chat.busy)
     assert w.page == "chats"
+
+
+def choose(s: Stage, file: Path) -> None:
+    """Import a file through the window's own dialog."""
+    s.workspace(s.face.window).window.commands.run("chat.import")
+    s.until(lambda: s.face.window.findChildren(QFileDialog))
+    (dialog,) = s.face.window.findChildren(QFileDialog)
+    dialog.fileSelected.emit(str(file))
+    dialog.reject()
+    s.until(lambda: not s.face.window.findChildren(QFileDialog))
+
+
+def test_an_exported_chat_is_imported_in_the_window_and_goes_on_and_another_file_is_refused_with_words(
+    stage: Callable[..., Stage],
+) -> None:
+    s = stage([{"text": "Noted: blue."}], [{"text": "It was blue."}])
+    session = s.do(lambda h: h.new_session(SessionOptions(), "Colours"))
+
+    async def say(host: Host) -> None:
+        await (await host.submit(session, UserInput("remember blue"))).done
+
+    s.do(say)
+    bundle = s.home / "colours.json"
+    bundle.write_text(s.do(lambda h: h.export(session, "json")), "utf-8")
+    s.do(lambda h: h.delete(session))
+    choose(s, bundle)
+    w = s.workspace(s.face.window)
+    s.until(lambda: w.session and w.session != session and w.sessions.found(w.session))
+    s.until(lambda: any("Noted: blue." in text for text in texts(w)))
+    assert w.sessions.found(w.session).title == "Colours"
+    (s.home / "other.json").write_bytes(b"\xff\xff\xff")
+    for name in ("other.json", "none.json"):
+        before = len(w.window.toasts.texts())
+        choose(s, s.home / name)
+        s.until(lambda before=before: len(w.window.toasts.texts()) > before)
+    assert any("The file is no exported chat." in text for text in w.window.toasts.texts())
+    assert any("none.json cannot be read." in text for text in w.window.toasts.texts())
 
 
 @pytest.mark.parametrize("keep", [False, True])

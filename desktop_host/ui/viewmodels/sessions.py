@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import (
@@ -25,6 +27,7 @@ from desktop_host.core.sessions import SessionRow, SessionState
 from desktop_host.engine.host import Host
 from desktop_host.i18n import current, tr
 from desktop_host.ui.bridge import Bridge
+from desktop_host.ui.viewmodels.session_file import text_of
 
 REFRESH_MS = 120
 """How long changes are gathered before the list is read again."""
@@ -200,6 +203,18 @@ class Sessions(QAbstractListModel):
     def export(self, session: str, form: str, done: Callable[[str], None]) -> None:
         """Hand the conversation as `md`, `html` or `json` to `done`."""
         self._bridge.then(lambda host: host.export(session, form), done, self.failed.emit, self)
+
+    def take_in(self, path: Path, done: Callable[[str], None]) -> None:
+        """Make a conversation of an exported file; `done` is told its id."""
+
+        async def take(host: Host) -> str:
+            return await host.import_bundle(await asyncio.to_thread(text_of, path))
+
+        def taken(session: str) -> None:
+            self.refresh()
+            done(session)
+
+        self._bridge.then(take, taken, self.failed.emit, self)
 
     # ---- what a view asks
 

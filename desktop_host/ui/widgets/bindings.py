@@ -38,6 +38,8 @@ def bind_commands(w: Workspace) -> None:
         "chat.move": lambda: with_session(lambda s: acts.do("move", s)),
         "chat.compact": lambda: with_session(acts.summarise),
         "chat.export_md": lambda: with_session(lambda s: acts.export(s, "md")),
+        "chat.export_html": lambda: with_session(lambda s: acts.export(s, "html")),
+        "chat.import": lambda: acts.choose_import(w.show_chat),
         "chat.export_json": lambda: with_session(lambda s: acts.export(s, "json")),
         "go.chats": w.back_to_chat,
         "go.servers": w.show_servers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -15,7 +16,7 @@ from desktop_host.ui.widgets.window import MainWindow
 
 
 class SessionActs(QObject):
-    """Rename, pin, delete, export, summarise."""
+    """Rename, pin, delete, export, import, summarise."""
 
     elsewhere = Signal(str, str)
     """`(act, session)`: `window` (show it in another window too) or `move` (to another profile)."""
@@ -66,7 +67,7 @@ class SessionActs(QObject):
         )  # fmt: skip
 
     def export(self, session: str, form: str) -> None:
-        """Ask for a file and write the conversation to it as `md` or `json`."""
+        """Ask for a file and write the conversation to it as `md`, `html` or `json`."""
         found = self._sessions.found(session)
         stem = (
             "".join(c if c.isalnum() or c in " -_" else "_" for c in (found.title if found else "")).strip() or "chat"
@@ -78,6 +79,20 @@ class SessionActs(QObject):
         dialog.fileSelected.connect(
             lambda path: self._sessions.export(session, form, lambda text: self.save(path, text))
         )
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def choose_import(self, show: Callable[[str], object]) -> None:
+        """Ask for a file that a conversation was exported to as `json`, make a chat of it, and show that."""
+        dialog = QFileDialog(self._window, tr("command.chat.import"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilter(f"{tr('sessions.import.files')} (*.json)")
+
+        def taken(session: str) -> None:
+            show(session)
+            self._window.toasts.say(tr("sessions.imported"), "check")
+
+        dialog.fileSelected.connect(lambda path: self._sessions.take_in(Path(path), taken))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 

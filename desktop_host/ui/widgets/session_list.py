@@ -201,6 +201,7 @@ class SessionList(QListView):
         menu.addAction(icon("document"), tr("action.compact"), lambda: self.wanted.emit("compact", session))
         menu.addSeparator()
         menu.addAction(icon("document"), tr("action.export_md"), lambda: self.wanted.emit("export_md", session))
+        menu.addAction(icon("document"), tr("action.export_html"), lambda: self.wanted.emit("export_html", session))
         menu.addAction(icon("document"), tr("action.export_json"), lambda: self.wanted.emit("export_json", session))
         menu.addSeparator()
         menu.addAction(icon("trash", "danger"), tr("action.delete"), lambda: self.wanted.emit("delete", session))
