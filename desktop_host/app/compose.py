@@ -87,7 +87,8 @@ async def open_host(spec: HostSpec, *, passphrase: AskPassphrase | None = None) 
         inbox: Inbox | None = None
 
         async def ask() -> str | None:
-            return await ask_passphrase(inbox) if inbox else None  # before the engine stands nobody can be asked
+            # Before the engine stands nobody can be asked but the window, and it was told.
+            return spec.passphrase or (await ask_passphrase(inbox) if inbox else None)
 
         asked = None if spec.headless is not None else ask  # with nobody watching, only the passphrase file counts
         secrets = await open_vault(profile.uuid, profile.path, passphrase=passphrase or asked, seen=redactor.add)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,33 +30,13 @@ from desktop_host.engine.inbox import HeadlessPolicy, Inbox
 from desktop_host.engine.parts import Parts
 from desktop_host.engine.retelling import Retelling
 from desktop_host.engine.sessions import Sessions
+from desktop_host.engine.spec import HostSpec
 from desktop_host.engine.tickets import InputFile, Ticket, TurnResult, UserInput
 from desktop_host.engine.toolside import ToolSide
 
 __all__ = [
     "HeadlessPolicy", "Host", "HostSpec", "InputFile", "Opener", "Reader", "Ticket", "TurnResult", "UserInput",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class HostSpec:
-    """What to open."""
-
-    home: Path | None = None
-    """Folder below which all is kept; None: the platform's folders."""
-    profile: str = "default"
-    headless: HeadlessPolicy | None = None
-    """None: a person watches and answers through `Host.answer`."""
-    mcp_config: tuple[Path, ...] = ()
-    """Files with `{"mcpServers": …}` for this run only."""
-    with_profile_servers: bool = True
-    """With `mcp_config`: whether the profile's own servers stay."""
-    skill_folders: tuple[Path, ...] = ()
-    log_level: str = "INFO"
-    autostart: bool = False
-    """Start the enabled servers at once, where the setting `servers.autostart` agrees; else the first turn does."""
-    own_record: bool = False
-    """Leave `storage.url` aside: for what only looks at settings and secrets, so that a bad address can be mended."""
 
 
 class Host(Retelling, ToolSide):

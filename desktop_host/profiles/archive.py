@@ -40,6 +40,9 @@ MAX_RATIO = 200
 """So many times its packed size a file may have; text of a journal packs 10 to 20 times."""
 FREE_BYTES = 1_000_000
 """Below this size any ratio will do."""
+WELL_PACKED_BYTES = 500_000_000
+"""Conversations and their blobs may pack better: a tool may answer ten million times the same letter, and exports of
+before packed that as it came. All such files together unpack to no more than this."""
 
 
 def export_profile(profiles: Profiles, name: str, target: Path) -> Path:
@@ -164,6 +167,7 @@ def _checked(source: Path, bundle: zipfile.ZipFile) -> Iterator[tuple[zipfile.Zi
     if sum(e.file_size for e in entries) > MAX_BYTES:
         raise _bad(source, "it would unpack to too much")
     seen: set[str] = set()
+    well_packed = 0
     for entry in entries:
         if entry.is_dir():
             continue
@@ -177,10 +181,12 @@ def _checked(source: Path, bundle: zipfile.ZipFile) -> Iterator[tuple[zipfile.Zi
         )  # fmt: skip
         if hostile:
             raise _bad(source, f"entry {name[:200]!r} may not be unpacked")
-        if entry.file_size > FREE_BYTES and entry.file_size > MAX_RATIO * max(1, entry.compress_size):
-            raise _bad(source, f"entry {name[:200]!r} unpacks to {entry.file_size} bytes")
-        seen.add(name.casefold())
         top = path.parts[0]
+        if entry.file_size > FREE_BYTES and entry.file_size > MAX_RATIO * max(1, entry.compress_size):
+            well_packed += entry.file_size
+            if top not in ("blobs", _DATABASE) or well_packed > WELL_PACKED_BYTES:
+                raise _bad(source, f"entry {name[:200]!r} unpacks to {entry.file_size} bytes")
+        seen.add(name.casefold())
         if name in (_MANIFEST, _DATABASE, *_FILES) or (top in _FOLDERS and len(path.parts) > 1):
             yield entry, path.parts
         else:

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError, Future
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
@@ -80,10 +81,11 @@ class Bridge(QObject):
         """Whether the worker thread lives."""
         return self._thread is not None
 
-    def start(self) -> None:
-        """Open the host in the worker thread; `ready` or `failed` follows."""
+    def start(self, passphrase: str = "") -> None:
+        """Open the host in the worker thread; `ready` or `failed` follows. `passphrase`: see `HostSpec`."""
         if self._thread is not None or self._closing:
             return
+        self._spec = replace(self._spec, passphrase=passphrase)
         self._loop, self._over = asyncio.new_event_loop(), False
         self._opened = self._loop.create_future()
         self._thread = threading.Thread(target=self._work, name="host", daemon=True)

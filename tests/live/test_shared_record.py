@@ -12,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from desktop_host.app.run import opener
+from desktop_host.core.errors import KnownFault
+from desktop_host.core.sessions import SessionOptions
+from desktop_host.engine.host import HostSpec
 from desktop_host.storage.postgres_schema import STEPS
 from tests.fakes.postgres_server import PASSWORD, PostgresServer, running
 from tests.live.program import config, events, run, script, start, until
@@ -53,6 +57,23 @@ def ended(told: list[dict[str, Any]]) -> dict[str, Any]:
 def traces(folder: Path, secret: str) -> list[Path]:
     """Files below a folder that hold a secret."""
     return [p for p in folder.rglob("*") if p.is_file() and secret.encode() in p.read_bytes()]
+
+
+async def test_a_window_opens_a_shared_record_with_the_passphrase_it_was_told(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The vault's own question comes too late here: nobody can be asked before the record is open."""
+    home = team.home("here")
+    monkeypatch.delenv("DESKTOP_HOST_PASSPHRASE_FILE", raising=False)
+    for told, reason in (("", "no_passphrase"), ("battery horse", "wrong_passphrase")):
+        with pytest.raises(KnownFault) as caught:
+            async with opener(HostSpec(home, passphrase=told)):
+                pass
+        assert (caught.value.code, caught.value.params["reason"]) == ("vault_locked", reason)
+    async with opener(HostSpec(home, passphrase="correct horse battery staple")) as host:
+        assert host.record["store"] == "postgresql"
+        await host.new_session(SessionOptions(model="local"), "here")
+    assert [r["title"] for r in team.run(home, "sessions", "list")] == ["here"]
 
 
 def test_a_chat_goes_on_at_another_computer_with_its_files_budget_and_usage(team: Team) -> None:

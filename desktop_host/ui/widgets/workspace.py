@@ -26,7 +26,7 @@ from desktop_host.ui.widgets.diagnostics_room import DiagnosticsRoom
 from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.gateway_room import GatewayRoom
 from desktop_host.ui.widgets.inspector_place import InspectorPlace
-from desktop_host.ui.widgets.page import Empty, told
+from desktop_host.ui.widgets.not_open import not_open
 from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.servers_page import ServersPage
 from desktop_host.ui.widgets.session_acts import SessionActs
@@ -42,7 +42,7 @@ class Workspace(QObject):
     Args:
         window: the frame.
         bridge: the host, not started yet.
-        retry: asked when the person wants to open the host again after a failure.
+        retry: asked when the person wants to open the host again after a failure, maybe with a passphrase.
         first: the conversation to begin with.
     """
 
@@ -50,7 +50,7 @@ class Workspace(QObject):
     language_changed = Signal(str)
     """Another language was set (`system`, `en`, `zh_CN`); the texts are installed already."""
 
-    def __init__(self, window: MainWindow, bridge: Bridge, retry: Callable[[], None], first: str = "") -> None:
+    def __init__(self, window: MainWindow, bridge: Bridge, retry: Callable[..., None], first: str = "") -> None:
         super().__init__(window)
         if not window.built:
             window.build()
@@ -244,12 +244,7 @@ class Workspace(QObject):
 
     def _not_open(self, error: HostError) -> None:
         self._open_error = error
-        what, remedy = told(error)
-        page = Empty(
-            "error", tr("window.failed"), f"{what}\n{remedy}".strip(), (tr("action.retry"), self._retry),
-            (tr("command.app.quit"), self.window.close),
-        )  # fmt: skip
-        self.window.show_widget(page)
+        self.window.show_widget(not_open(error, self._retry, self.window.close))
 
     def _greet(self) -> None:
         self._greeted = True

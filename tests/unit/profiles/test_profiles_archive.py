@@ -219,3 +219,23 @@ def test_what_is_exported_can_be_imported_however_well_it_packs(profiles: Profil
     with zipfile.ZipFile(target) as bundle:
         text = bundle.getinfo("blobs/ab/text")
     assert (copied / "text").stat().st_size == text.file_size > 2 * text.compress_size
+
+
+def test_an_export_of_before_that_packed_a_blob_very_well_is_taken_up_to_a_bound(
+    profiles: Profiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = profiles.path("work")
+    (folder / "blobs" / "ab" / "same").write_bytes(b"a" * 3_000_000)
+    (folder / "blobs" / "ab" / "more").write_bytes(b"b" * 3_000_000)
+    with monkeypatch.context() as before:
+        before.setattr(archive, "_packing", lambda path: zipfile.ZIP_DEFLATED)
+        target = export_profile(profiles, "work", tmp_path / "old.zip")
+    with zipfile.ZipFile(target) as bundle:
+        entry = bundle.getinfo("blobs/ab/same")
+        assert entry.file_size > archive.MAX_RATIO * entry.compress_size
+    name = import_profile(profiles, target, "again")
+    assert (profiles.path(name) / "blobs" / "ab" / "same").read_bytes() == b"a" * 3_000_000
+    monkeypatch.setattr(archive, "WELL_PACKED_BYTES", 5_000_000)
+    with pytest.raises(UserFault) as caught:
+        import_profile(profiles, target, "third")
+    assert caught.value.code == "bad_archive" and "third" not in profiles.names()
