@@ -40,6 +40,8 @@ RESULT_CHARS = 4_000
 WORTH = 0.3
 """Share of the window that messages must fill: a window full of tool definitions gains nothing by a summary."""
 SUMMARY_TOKENS = 4_000
+LEAST_WINDOW = 1_000
+"""A model that refuses even so little is not asked to read in smaller pieces."""
 INSTRUCTION = """You write the handover note of a conversation between a person and an assistant that works with tools.
 The assistant goes on with your note in place of the conversation, so everything it needs must be in it: what the \
 person wants and how they want it, what was decided and why, names, numbers, dates, paths, links and identifiers word \
@@ -54,14 +56,19 @@ class Compactor:
     def __init__(self, context: SessionContext) -> None:
         self._context = context
         self._parts = context.parts
+        self._gave_up = False
 
     async def make_room(self, ref: str) -> None:
-        """Summarise if the next request would fill too much of the window. A failure to do so is told, not raised."""
-        if not await self._is_full(ref):
+        """Summarise if the next request would fill too much of the window.
+
+        A failure to do so is told, not raised, and not tried again by this compactor (one serves a turn).
+        """
+        if self._gave_up or not await self._is_full(ref):
             return
         try:
             await self.compact(ref, "window")
         except HostError as fault:
+            self._gave_up = True
             _log.warning("no summary: %s", fault)
             await self._context.emit(Notice("compaction_failed", FrozenDict({"code": fault.code})))
 
@@ -84,6 +91,11 @@ class Compactor:
         after = before - conversation.estimate() + of_text(text) + conversation.kept_tokens(keep)
         await context.emit(Compacted(summary, text, keep, before, max(after, 0), reason, event.model))
         return True
+
+    def refused(self, ref: str) -> None:
+        """A model refused the conversation as it is: its window is no larger, whatever it or we say of it."""
+        windows = self._context.windows
+        windows[ref] = min(windows.get(ref, ASSUMED_WINDOW), max(self._tokens(), LEAST_WINDOW))
 
     async def _is_full(self, ref: str) -> bool:
         settings = self._parts.settings.current().routing
@@ -121,12 +133,21 @@ class Compactor:
     async def _note(self, task: str, messages: tuple[Message, ...]) -> tuple[str, str]:
         """A note by one model; a long conversation is read in pieces."""
         window = await self._window(task)
-        note, model = "", task
-        for piece in pieces("\n\n".join(_lines(messages)), max(6_000, window * 3 // 2)):
+        note, model, left = "", task, "\n\n".join(_lines(messages))
+        while left:
+            piece, rest = first_piece(left, _room(window))
             said = f"<conversation>\n{piece}\n</conversation>"
             if note:
                 said = f"<note-so-far>\n{note}\n</note-so-far>\n\nWhat was said after it:\n\n{said}"
-            note, model = await self._ask(task, said, min(SUMMARY_TOKENS, window // 4))
+            try:
+                note, model = await self._ask(task, said, _answer(window))
+            except HostError as fault:
+                if fault.code != "context_overflow" or window < 2 * LEAST_WINDOW:
+                    raise
+                window //= 2  # It is smaller than was said, or nobody said.
+                self._context.windows[task] = window
+            else:
+                left = rest
         return note, model
 
     async def _ask(self, ref: str, said: str, max_tokens: int) -> tuple[str, str]:
@@ -150,15 +171,29 @@ def told(summary: str, skills: tuple[str, ...]) -> str:
     return "\n\n".join((*parts, *skills))
 
 
-def pieces(text: str, size: int) -> Iterator[str]:
-    """A long text in pieces of about `size` characters, cut between paragraphs where there is one."""
-    while len(text) > size:
-        at = text.rfind("\n\n", size // 2, size)
-        at = at if at > 0 else size
-        yield text[:at]
-        text = text[at:].lstrip("\n")
-    if text:
-        yield text
+def _answer(window: int) -> int:
+    """Tokens that a note may have."""
+    return min(SUMMARY_TOKENS, window // 4)
+
+
+def _room(window: int) -> int:
+    """Tokens of a conversation that are read at once: beside them stand the last note and the next one."""
+    return max(LEAST_WINDOW // 2, (window - 2 * _answer(window) - of_text(INSTRUCTION)) * 3 // 4)
+
+
+def first_piece(text: str, tokens: int) -> tuple[str, str]:
+    """The first part of a text, of about so many tokens and cut between paragraphs where there is one; and the rest.
+
+    A token has 3.5 characters in English, and less than one in Chinese: what is cut is measured, not counted.
+    """
+    size = min(len(text), tokens * 4)
+    while (has := of_text(text[:size])) > tokens and size > 1:
+        size = max(1, min(size - 1, size * tokens // has))
+    if size >= len(text):
+        return text, ""
+    at = text.rfind("\n\n", size // 2, size)
+    at = at if at > 0 else size
+    return text[:at], text[at:].lstrip("\n")
 
 
 def _lines(messages: tuple[Message, ...]) -> Iterator[str]:

@@ -72,7 +72,7 @@ class Conversation:
         self._request = -1
         """Index of the person's last message."""
         self._since = 0
-        """How many messages the last summary left."""
+        """How many messages the last summary left, the person's own aside: that is not summarised yet."""
         self._skills: list[str] = []
         self._estimate = 0
         self._counted: int | None = None
@@ -183,7 +183,7 @@ class Conversation:
         for message in (Message(Role.USER, (Text(event.text),)), *kept):
             self._append(message)
         self._request = 1 if at >= 0 else -1
-        self._since = len(self._messages)
+        self._since = len(self._messages) - len(kept[:1])
 
     def _append(self, message: Message) -> None:
         self._messages.append(message)

@@ -43,6 +43,7 @@ class Turn:
         self._said = said
         """What the person wrote, for the skills; None where a turn is resumed."""
         self._asking: Asking | None = None
+        self._compactor = Compactor(context)
         self._overflowed = False
         """A summary was made in this turn because the model refused the conversation; once is enough."""
 
@@ -140,7 +141,7 @@ class Turn:
 
     async def _ask(self, asking: Asking, ref: str) -> Completed:
         """One request; what no longer fits is summarised, before it overflows or once it was refused."""
-        compactor = Compactor(self._context)
+        compactor = self._compactor
         await compactor.make_room(ref)
         try:
             done = await asking.ask(ref)
@@ -152,6 +153,7 @@ class Turn:
         if fault.code != "context_overflow" or fault.visible or self._overflowed:
             raise fault
         self._overflowed = True
+        compactor.refused(ref)
         await asking.give_up()
         if not await compactor.compact(ref, "overflow"):
             raise fault

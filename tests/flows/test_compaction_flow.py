@@ -14,8 +14,9 @@ from desktop_host.core.models import Completed, Purpose, Usage
 from desktop_host.core.routes import Link, Route
 from desktop_host.core.sessions import TurnStatus
 from desktop_host.core.skills import SkillPin, SkillPlan
+from desktop_host.core.tokens import of_request, of_text
 from desktop_host.core.transcript import NoticeEntry
-from desktop_host.engine.compaction import pieces
+from desktop_host.engine.compaction import first_piece
 from desktop_host.engine.host import UserInput
 from desktop_host.engine.results import ResultReader
 from tests.fakes.list_model import call
@@ -281,11 +282,80 @@ async def test_the_rest_of_a_cut_result_can_be_read(rig):
     assert len([e for e in r.of(AssistantSaid)]) == 2
 
 
-def test_a_long_text_is_read_in_pieces_that_lose_nothing():
-    text = "\n\n".join(f"paragraph {n} " + "x" * (n % 50) for n in range(500))
-    parts = list(pieces(text, 1000))
-    assert "\n\n".join(parts) == text and all(len(p) <= 1000 for p in parts)
-    assert list(pieces("y" * 2500, 1000)) == ["y" * 1000, "y" * 1000, "y" * 500]
+def pieces(text, tokens):
+    while text:
+        piece, text = first_piece(text, tokens)
+        yield piece
+
+
+@pytest.mark.parametrize("filling", ["x", "灯塔", "🌊"])
+def test_a_long_text_is_read_in_pieces_that_fit_whatever_its_script_and_lose_nothing(filling):
+    text = "\n\n".join(f"paragraph {n} " + filling * (n % 50) for n in range(500))
+    parts = list(pieces(text, 300))
+    assert "\n\n".join(parts) == text and all(of_text(p) <= 300 for p in parts)
+    assert min(of_text(p) for p in parts[:-1]) >= 150
+    unbroken = list(pieces(filling * 2500, 300))
+    assert "".join(unbroken) == filling * 2500 and all(of_text(p) <= 300 for p in unbroken)
+
+
+class Small:
+    """A model that refuses what is longer than its window, its own answer included, and says nothing of its size."""
+
+    def __init__(self, window):
+        self.window = window
+        self.refused = 0
+        self.asked = []
+
+    async def stream(self, request):
+        need = of_request(request.messages, request.system, request.tools) + (request.max_tokens or 100)
+        if need > self.window:
+            self.refused += 1
+            raise ModelFault("context_overflow", f"{need} > {self.window}")
+        self.asked.append(request)
+        text = "NOTE" if request.purpose is Purpose.SUMMARY else f"answer {len(self.asked)}"
+        yield Completed(Message(Role.ASSISTANT, (Text(text),)), Usage(cost_usd=0.0), StopReason.END, "small")
+
+
+@pytest.mark.parametrize("filling", ["word " * 300, "灯塔在哪里？" * 60])
+@pytest.mark.parametrize("says", [True, False])
+async def test_a_model_with_a_tiny_window_goes_on_for_ever_whether_it_says_so_or_not(rig, filling, says):
+    r = rig([])
+    r.models.models["list"] = model = Small(4_000)
+    if says:
+        r.models.windows["list"] = 4_000
+    session = await r.session()
+    for n in range(40):
+        result = await r.say(session, f"{n} {filling}")
+        assert result.status is TurnStatus.DONE, (n, result.error)
+    made = len(r.of(Compacted))
+    assert 4 <= made < 20
+    # It is asked too much only while its size is not known.
+    assert model.refused == 0 if says else 0 < model.refused < 12
+    assert r.of(Compacted)[-1].reason == "window"
+
+
+async def test_a_message_larger_than_the_window_is_refused_and_what_was_before_it_stays_usable(rig):
+    r = rig([])
+    r.models.models["list"] = Small(4_000)
+    r.models.windows["list"] = 4_000
+    session = await r.session()
+    await r.say(session, "first")
+    result = await r.say(session, BIG * 20)
+    assert (result.status, result.error["code"]) == (TurnStatus.FAILED, "context_overflow")
+    assert (await r.say(session, "and now?")).status is TurnStatus.DONE
+    assert len(r.of(Compacted)) <= 2
+
+
+async def test_a_summary_that_fails_is_tried_once_a_turn_not_at_every_round(rig):
+    replies = [["one"], ["two"]] + [[f"looking {n}", call("kb.search", f"c{n}")] for n in range(6)] + [["done"]]
+    r = long(rig, replies)
+    r.tools.add("kb.search", "x" * 1000)
+    r.summariser.fault = ModelFault("overloaded", "busy")
+    session = await r.session()
+    await r.say(session, BIG)
+    await r.say(session, BIG)
+    assert (await r.say(session, LAST)).text == "done"
+    assert [n.code for n in r.of(Notice)] == ["compaction_failed"] and len(r.summariser.asked) == 1
 
 
 async def test_stop_during_a_summary_leaves_everything_as_it_was(rig):
