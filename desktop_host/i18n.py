@@ -76,7 +76,8 @@ class Translator:
         befell a server (`what`, a key `failure.*`) before both, and
         a remedy that the error names by its key before all others. In these texts `[…]` is left out where a `{name}` in
         it was not given; `[a|b]` takes the first part that can be filled. What was `wanted` instead may be a key
-        (`wanted.…`) itself.
+        (`wanted.…`) itself. Where the text is not English, the words of another program at its end stand quoted in a
+        line of their own.
         """
         told = {**params, "message": message or params.get("message") or code}
         wanted = str(told.get("wanted") or "")
@@ -85,7 +86,7 @@ class Translator:
         reason = params.get("reason") or params.get("kind")
         what = str(params.get("what") or "")
         text = self._first(
-            (what if what.startswith("failure.") else "", f"error.{code}.{reason}", f"error.{code}"), told
+            (what if what.startswith("failure.") else "", f"error.{code}.{reason}", f"error.{code}"), told, apart=True
         )
         named = str(params.get("remedy") or "")
         keys = (named if named.startswith("remedy.") else "", f"remedy.{code}.{reason}", f"remedy.{code}")
@@ -101,6 +102,7 @@ class Translator:
         if found.say.startswith("error:"):
             named = params | ({"remedy": found.remedy} if found.remedy else {})
             what, remedy = self.error(found.say.partition(":")[2], named, str(params.get("message", "")))
+            what = what.replace("\n", "")
         else:
             what, remedy = self._first((found.say,), params) if found.say else "", ""
         if found.remedy and self.has(found.remedy):
@@ -116,13 +118,32 @@ class Translator:
             what = report.message  # The text of a code alone leaves out what the report knows.
         return what, remedy
 
-    def _first(self, keys: Iterable[str], params: dict[str, Any]) -> str:
+    def _first(self, keys: Iterable[str], params: dict[str, Any], *, apart: bool = False) -> str:
         """The text of the first key that there is; empty where there is none."""
         key = next((key for key in keys if key and self.has(key)), None)
-        return "" if key is None else _fitted(self._catalog.gettext(key), params).format_map(_Parts(params))
+        if key is None:
+            return ""
+        text, quoted = _fitted(self._catalog.gettext(key), params), ""
+        if apart and ("{file}" in text or "{path}" in text):
+            params = {**params, "message": _without_place(str(params["message"]), params)}
+        if apart and self.language != "en" and (found := _AT_END.search(text)) is not None:
+            foreign = str(params.get(found[1] or found[2]) or "").strip()
+            if foreign and not _CJK.search(foreign):
+                text, quoted = f"{text[: found.start()]}。", f"\n“{foreign}”"
+        return text.format_map(_Parts(params)) + quoted
 
 
+_AT_END = re.compile(r"(?:[:：] ?\{(message|detail)\}|[（(]\{(message|detail)\}[）)])[。.]?$")
+"""Where a text lets another program speak."""
+_CJK = re.compile("[\u3400-\u9fff]")
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+
+
+def _without_place(message: str, params: dict[str, Any]) -> str:
+    """What is left of `FILE:LINE:COLUMN: what is wrong` where the text names the place itself."""
+    place = str(params.get("file") or params.get("path") or "")
+    found = re.match(r"(?::\d+)*: ", message[len(place) :]) if place and message.startswith(place) else None
+    return message if found is None else message[len(place) + found.end() :]
 
 
 def _fitted(text: str, params: dict[str, Any]) -> str:

@@ -232,7 +232,8 @@ async def _extra_servers(files: tuple[Path, ...]) -> tuple[tuple[ServerConfig, .
         except FileNotFoundError:
             raise UserFault("not_found", f"there is no file {file}", kind="file", name=str(file)) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise UserFault("bad_config", f"{file} cannot be read: {error}", file=str(file)) from error
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise UserFault("bad_config", f"{file}: {why}", file=str(file)) from error
         try:
             found = parse(text, frozenset())
         except UserFault as fault:

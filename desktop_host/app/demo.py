@@ -202,7 +202,7 @@ def _in_window(run: Demo, spec: HostSpec, opener: Opener, lang: str | None) -> i
     theme.apply("light", 100)
     window = MainWindow(WindowState(spec.home, spec.profile), spec.profile)
     window.show()
-    run.mark("shown")
+    run.mark("drawn" if app.platformName() == "offscreen" else "shown")
     bridge = Bridge(opener, spec)
     workspace = Workspace(window, bridge, bridge.start)
     loop = qasync.QEventLoop(app)

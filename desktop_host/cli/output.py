@@ -134,6 +134,6 @@ class Output:
         self.passed()
         if self.json:
             self.item(error_object(error))
-        self.note(f"desktop-host: {text}")
+        self.note("desktop-host: " + text.replace("\n", "\n  "))
         if remedy:
             self.note(f"  {remedy}")

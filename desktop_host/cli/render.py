@@ -105,7 +105,7 @@ class TextView:
                 self._note("  " + tr("cli.ask.settled", action=tr(f"cli.action.{action}"), by=tr(f"cli.by.{by}")))
             case ev.RetryScheduled() as e:
                 text, _ = current().error(e.code, {}, e.message)
-                self._note(tr("cli.retry", seconds=f"{e.delay_s:.0f}", attempt=e.attempt, why=text))
+                self._note(tr("cli.retry", seconds=f"{e.delay_s:.0f}", attempt=e.attempt, why=text.replace("\n", "")))
             case ev.RouteChanged() as e:
                 self._note(tr("cli.route_changed", to=e.to_ref, reason=e.reason, **{"from": e.from_ref}))
             case ev.Notice(code=code, params=params):
@@ -132,7 +132,7 @@ class TextView:
             why, mend = current().failure(event.status.error)
             if self._troubled.get(event.server) != why:
                 self._troubled[event.server] = why
-                self._note(tr("cli.server_changed", server=event.server, reason=why, remedy=mend))
+                self._note(tr("cli.server_changed", server=event.server, reason=why.replace("\n", ""), remedy=mend))
 
     def rest(self) -> None:
         """End a line that is still open."""

@@ -210,7 +210,7 @@ async def _test(run: Run) -> int:
     fault = failure_of(test.name, test.error)
     if not run.out.json:
         said = current().failure(test.error)[0] if test.error else fault.message
-        run.out.note(tr("cli.servers.test_failed", name=test.name, message=said))
+        run.out.note(tr("cli.servers.test_failed", name=test.name, message=said.replace("\n", "\n  ")))
         if test.error is not None:
             explain(run, test.error)
     return fault.exit_code

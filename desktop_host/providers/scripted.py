@@ -177,7 +177,8 @@ def read_script(path: Path) -> Script:
     except FileNotFoundError as error:
         raise UserFault("not_found", f"there is no script {path}", kind="file", name=str(path)) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UserFault("bad_config", f"{path} cannot be read: {error}", file=str(path), reason=str(error)) from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UserFault("bad_config", f"{path}: {why}", file=str(path), reason=why) from error
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:

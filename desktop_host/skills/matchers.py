@@ -53,8 +53,8 @@ class LexicalMatcher:
     """How much of what the sentence says the skill says too: by words (BM25 weights) and by character n-grams.
 
     The score is the share of the sentence's information that is found, so a sentence about something else scores
-    low however few skills there are. In a sentence of one or two words that say something, a single one in common
-    is a hint, no more: it wakes no skill by itself.
+    low however few skills there are. A single word in common is a hint, no more: in a sentence of one or two words
+    that say something it wakes no skill, and in a longer one ("search the documents …") it does not even offer one.
     """
 
     name = "lexical"
@@ -72,8 +72,11 @@ class LexicalMatcher:
         said = terms(query)
         by_word, by_gram = words.shares(said), chars.shares(grams(query))
         short = len(set(said)) <= 2
-        weak = [ONE_WORD if short and n < 2 else 1.0 for n in words.in_common(said)]
-        return [(0.65 * w + 0.35 * g) * x for w, g, x in zip(by_word, by_gram, weak, strict=True)]
+        alike = [0.65 * w + 0.35 * g for w, g in zip(by_word, by_gram, strict=True)]
+        return [
+            x * ONE_WORD if n < 2 and (short or x < self.thresholds.auto) else x
+            for x, n in zip(alike, words.in_common(said), strict=True)
+        ]
 
 
 class _Field:

@@ -19,6 +19,7 @@ from desktop_host.core.permissions import Effect, Rule
 from desktop_host.core.places import shipped
 from desktop_host.core.sessions import SessionOptions, TurnStatus
 from desktop_host.engine.host import HeadlessPolicy, Host, HostSpec, UserInput
+from desktop_host.i18n import LANGUAGES, Translator
 from desktop_host.skills.document import parse
 from desktop_host.skills.lint import lint
 
@@ -93,6 +94,18 @@ async def test_the_words_of_travel_wake_the_travel_planner(tmp_path, words):
 async def test_a_plain_question_about_the_weather_wakes_none(tmp_path, words):
     async with opened(tmp_path / "home") as (host, _):
         assert not any(m.chosen for m in await host.skills.match(words))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(Translator(language).text("demo.question") for language in LANGUAGES),
+        "Which of my documents mention the budget?", "在我的文档里找一下保修期",
+    ],
+)  # fmt: skip
+async def test_a_question_that_only_names_documents_is_offered_no_skill(tmp_path, words):
+    async with opened(tmp_path / "home") as (host, _):
+        assert [m.name for m in await host.skills.match(words) if m.chosen or m.suggested] == []
 
 
 async def test_a_trip_is_planned_with_parts_side_by_side_and_handed_over_to_the_writer(tmp_path):

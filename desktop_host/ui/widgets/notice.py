@@ -120,18 +120,18 @@ class NoticeLine(QFrame):
         self._column.setContentsMargins(margin, margin * 2 // 3, margin, margin * 2 // 3)
         what, more = self.words
         self._mark = icon_label(icon, role, 16)
+        what, _, quoted = what.partition("\n")
         self._what = label(what, "strong" if card else "muted", selectable=bool(card))
         line = row(self._mark, space=theme.px(Space.S))
         line.addWidget(self._what, 1)
         self._column.addLayout(line)
-        self._more = None
-        if more:
-            self._more = label(more, selectable=True)
-            inset = row(space=0)
-            inset.addSpacing(theme.px(24))
-            inset.addWidget(self._more, 1)
-            self._column.addLayout(inset)
-        self.setAccessibleName(" ".join(filter(None, (what, more))))
+        for text, role in ((quoted, "muted"), (more, "")):
+            if text:
+                inset = row(space=0)
+                inset.addSpacing(theme.px(24))
+                inset.addWidget(label(text, role, selectable=True), 1)
+                self._column.addLayout(inset)
+        self.setAccessibleName(" ".join(filter(None, (what, quoted, more))))
         verb = self._verb()
         if verb:
             self.action = button(tr(f"chat.do.{verb.partition(':')[0]}"), lambda: self.acted.emit(verb))
@@ -162,7 +162,7 @@ class NoticeLine(QFrame):
         return _VERBS.get(code, "") if self._last else ""
 
     def _count(self) -> None:
-        self._what.setText(self.words[0])
+        self._what.setText(self.words[0].partition("\n")[0])
 
     def restyle(self) -> None:
         """Icons anew after a change of theme."""

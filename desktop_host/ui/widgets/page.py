@@ -13,7 +13,7 @@ from desktop_host.i18n import error_text, tr
 from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.tokens import TEXT_WIDTH
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.pieces import Card, button, column, copy_button, icon_label, label, row
+from desktop_host.ui.widgets.pieces import Card, button, column, copy_button, happened, icon_label, label, row
 
 
 class Page(QScrollArea):
@@ -134,7 +134,8 @@ class ErrorCard(Card):
         super().__init__("card-danger")
         what, remedy = told(error)
         self.setAccessibleName(f"{what} {remedy}")
-        self.add(row(icon_label("error", "danger"), label(what, "strong", selectable=True), space=Space.S))
+        first, *quoted = happened(what)
+        self.add(row(icon_label("error", "danger"), first, space=Space.S), *quoted)
         if remedy:
             self.add(label(remedy))
         buttons = [copy_button(lambda: f"{error.code}: {error.message}\n{error.params}")]

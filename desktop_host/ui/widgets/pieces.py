@@ -43,6 +43,13 @@ def label(text: str = "", role: str = "", *, wrap: bool = True, selectable: bool
     return made
 
 
+def happened(text: str, role: str = "strong") -> list[QLabel]:
+    """What happened; the words of another program, which stand in further lines of `text`, in a quiet label below."""
+    what, _, quoted = text.partition("\n")
+    made = [label(what, role, selectable=True)]
+    return [*made, label(quoted, "muted", selectable=True)] if quoted else made
+
+
 def pill(text: str, tone: str = "") -> QLabel:
     """A short word in a rounded field; `tone` is success, warning, danger, info or nothing."""
     made = label(text, f"pill-{tone}" if tone else "pill", wrap=False)
@@ -230,7 +237,7 @@ class Elided(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        text = self.fontMetrics().elidedText(self.text(), self._mode, self.width())
+        text = self.fontMetrics().elidedText(" ".join(self.text().split("\n")), self._mode, self.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(QRect(0, 0, self.width(), self.height()), self.alignment(), text)
 

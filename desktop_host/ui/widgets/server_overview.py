@@ -23,6 +23,7 @@ from desktop_host.ui.widgets.pieces import (
     clear,
     column,
     copy_button,
+    happened,
     icon_label,
     label,
     row,
@@ -78,7 +79,7 @@ class FailureCard(Card):
         self._servers, self._name = servers, status.name
         self.setAccessibleName(f"{tr('server.why')}: {reason(report)}")
         self.add(row(icon_label("warning", "danger"), label(tr("server.why"), "heading"), space=Space.S))
-        self.add(label(reason(report), "strong", selectable=True))
+        self.add(*happened(reason(report)))
         if not report.what and report.message and report.message not in reason(report):
             self.add(label(report.message, selectable=True))
         if mend := cause(report):

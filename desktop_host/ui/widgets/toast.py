@@ -66,7 +66,7 @@ class Toasts(QWidget):
     def _add(
         self, text: str, more: str, icon: str, tone: str, stays: int, action: tuple[str, Callable[[], object]] | None
     ) -> None:
-        full = f"{text} {more}".strip()
+        full = " ".join(f"{text} {more}".split())
         for old in self._shown():
             if old.accessibleName() == full:
                 self._drop(old)
@@ -78,9 +78,10 @@ class Toasts(QWidget):
         inner = row(icon_label(icon, tone), owner=frame, space=Space.S)
         inner.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
         words = column(space=Space.XS)
-        words.addWidget(label(text))
-        if more:
-            words.addWidget(label(more, "caption"))
+        what, _, quoted = text.partition("\n")
+        words.addWidget(label(what))
+        for line in filter(None, (quoted, more)):
+            words.addWidget(label(line, "caption"))
         inner.addLayout(words, 1)
         if action is not None:
             inner.addWidget(button(action[0], action[1], role="link"))

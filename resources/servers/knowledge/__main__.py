@@ -183,7 +183,9 @@ def _search(index: Index, text: str, top_k: int, *, as_json: bool) -> int:
         if as_json:
             print(json.dumps(dataclasses.asdict(hit), ensure_ascii=False))
         else:
-            print(f"{hit.path}:{hit.first_line}  {hit.heading}  ({hit.score:g})\n{hit.text}\n")
+            # A word of nearly every passage says next to nothing: its score would read as "(0)".
+            score = f"  ({hit.score:.2f})" if hit.score >= 0.005 else ""
+            print(f"{hit.path}:{hit.first_line}  {hit.heading}{score}\n{hit.text}\n")
     if not hits:
         print(f"nothing was found for {text!r}", file=sys.stderr)
     return 0
