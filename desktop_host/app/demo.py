@@ -188,6 +188,7 @@ def _servers() -> dict[str, Any]:
 
 def _in_window(run: Demo, spec: HostSpec, opener: Opener, lang: str | None) -> int:
     import qasync
+    from PySide6.QtGui import QGuiApplication
     from PySide6.QtWidgets import QApplication
 
     from desktop_host.ui.bridge import Bridge
@@ -202,7 +203,7 @@ def _in_window(run: Demo, spec: HostSpec, opener: Opener, lang: str | None) -> i
     theme.apply("light", 100)
     window = MainWindow(WindowState(spec.home, spec.profile), spec.profile)
     window.show()
-    run.mark("drawn" if app.platformName() == "offscreen" else "shown")
+    run.mark("drawn" if QGuiApplication.platformName() == "offscreen" else "shown")
     bridge = Bridge(opener, spec)
     workspace = Workspace(window, bridge, bridge.start)
     loop = qasync.QEventLoop(app)
