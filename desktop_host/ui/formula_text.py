@@ -29,6 +29,26 @@ _SPACE = re.compile(r"\\[,;:! ]|~")
 _RAISED = re.compile(r"([\^_])(?:\{([^{}]*)\}|(.))")
 
 
+FORMULA_LINK = "formula:"
+"""Begins the address of a formula within a line; the source follows in hexadecimal digits."""
+_TALL = re.compile(r"\\(?:[dtc]?frac|sqrt|sum|prod|int|oint|lim|binom|overline|hat|bar|vec|dot|tilde)\b")
+
+
+def is_tall(tex: str) -> bool:
+    """Whether letters alone say the formula poorly: it has fractions, roots, limits or accents."""
+    return _TALL.search(tex) is not None
+
+
+def linked_source(address: str) -> str | None:
+    """The source in the address of a formula; None for any other address."""
+    if not address.startswith(FORMULA_LINK):
+        return None
+    try:
+        return bytes.fromhex(address.removeprefix(FORMULA_LINK).partition("?")[0]).decode()
+    except ValueError:
+        return None
+
+
 def plain_formula(tex: str) -> str | None:
     """The formula in Unicode letters, or None where letters cannot say it (its source is shown then)."""
     text = _SPACE.sub(" ", tex.replace("\\left", "").replace("\\right", ""))

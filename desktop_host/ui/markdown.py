@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from desktop_host.ui.formula_text import plain_formula
+from desktop_host.ui.formula_text import FORMULA_LINK, is_tall, plain_formula
 
 LONG_LIST = 2000
 """A list longer than this (characters) is committed item by item, though its numbering may then start anew."""
@@ -197,7 +197,8 @@ class Splitter:
 def presentable(text: str, *, unfinished: bool = False) -> str:
     """Markdown that can be handed to the renderer: nothing in it makes the renderer fetch anything.
 
-    Images become links (only `data:` images stay), `<br>` a line separator, inline formulas code.
+    Images become links (only `data:` images stay), `<br>` a line separator, inline formulas
+    letters, or their source as a link that says how to draw it (`FORMULA_LINK`).
     `unfinished` closes emphasis and code that are still open, so that no stray marks flicker.
     """
     parts: list[str] = []
@@ -224,8 +225,12 @@ def _formula(match: re.Match[str]) -> str:
     body: str = match["a"] or match["b"]
     if match["b"] and not _MATH_SIGNS.search(body) and len(body) > 2:
         return match[0]  # "$5 and $6" are prices
-    letters = plain_formula(body.strip())
-    return f"`{body.strip()}`" if letters is None else f"*{_MARKS.sub(_escape, letters)}*"
+    source = body.strip()
+    letters = plain_formula(source)
+    shown = f"`{source}`" if letters is None else f"*{_MARKS.sub(_escape, letters)}*"
+    if "`" in source or (letters is not None and not is_tall(source)):
+        return shown
+    return f"[{shown}]({FORMULA_LINK}{source.encode().hex()})"
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -133,7 +133,7 @@ def test_remote_images_become_links_and_code_is_left_alone() -> None:
 
 def test_inline_formulas_are_readable_and_prices_are_not_formulas() -> None:
     assert presentable(r"so \(a^2\) and $E=mc^2$") == "so *a²* and *E=mc²*"
-    assert presentable(r"the \(x^{q}\) here") == "the `x^{q}` here"
+    assert presentable(r"the \(x^{q}\) here") == "the [`x^{q}`](formula:785e7b717d) here"
     assert presentable("$5 and $6") == "$5 and $6"
 
 

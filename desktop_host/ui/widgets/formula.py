@@ -2,96 +2,77 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from importlib import import_module
-from typing import Any
+from typing import NamedTuple
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from desktop_host.i18n import tr
+from desktop_host.ui.formula_drawing import Drawing, draw
 from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.widgets.code import CodeFrame
 
-log = logging.getLogger(__name__)
-
-MOST = 800
-"""Longer sources (characters) are shown as they are: drawing grows worse than their length."""
-KEPT = 200
-SIZE = 20
-"""Height of a letter, pixels at 100 %."""
+KEPT = 500
 
 
-class _Drawer(QObject):
+class Formula(NamedTuple):
+    """What is drawn."""
+
+    source: str
+    color: str
+    inline: bool = False
+
+
+class Drawer(QObject):
     """Draws one formula after the other, off the window's thread."""
 
-    drawn = Signal(str, str, object)
-    """`(source, colour, svg or None)`."""
+    drawn = Signal(object, object)
+    """`(Formula, Drawing or None)`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._pool: ThreadPoolExecutor | None = None
-        self._kept: OrderedDict[tuple[str, str], bytes | None] = OrderedDict()
+        self._kept: OrderedDict[Formula, Drawing | None] = OrderedDict()
+        self._asked: set[Formula] = set()
         self.drawn.connect(self._keep, Qt.ConnectionType.QueuedConnection)
 
-    def ask(self, source: str, color: str) -> None:
-        """`drawn` follows."""
-        if (source, color) in self._kept:
-            self.drawn.emit(source, color, self._kept[source, color])
+    def kept(self, formula: Formula) -> Drawing | None:
+        """What is drawn already."""
+        return self._kept.get(formula)
+
+    def ask(self, formula: Formula) -> None:
+        """`drawn` follows, once for all who asked meanwhile."""
+        if formula in self._kept:
+            self.drawn.emit(formula, self._kept[formula])
             return
+        if formula in self._asked:
+            return
+        self._asked.add(formula)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "formulas")
-        self._pool.submit(self._draw, source, color)
+        self._pool.submit(self._draw, formula)
 
-    def _draw(self, source: str, color: str) -> None:
-        self.drawn.emit(source, color, svg_of(source, color))
+    def _draw(self, formula: Formula) -> None:
+        self.drawn.emit(formula, draw(formula.source, formula.color, inline=formula.inline))
 
-    def _keep(self, source: str, color: str, svg: object) -> None:
-        self._kept[source, color] = svg if isinstance(svg, bytes) else None
+    def _keep(self, formula: Formula, drawing: Drawing | None) -> None:
+        self._asked.discard(formula)
+        self._kept[formula] = drawing
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
 
 
-def svg_of(source: str, color: str) -> bytes | None:
-    """A formula as SVG; None where it cannot be drawn."""
-    if not source.strip() or len(source) > MOST:
-        return None
-    try:
-        drawn = _library().Latex(_aligned(source), size=SIZE, color=color).svg()
-    except Exception as cause:  # the library raises what its parsers do: ValueError, IndexError, KeyError, own types
-        log.debug("a formula is shown as its source: %s", cause)
-        return None
-    return str(drawn).encode()
+_drawer: list[Drawer] = []
 
 
-@cache
-def _library() -> Any:
-    """The library that draws; it is imported with the first formula."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of how it reads its own font
-        found: Any = import_module("ziamath")
-    found.config.svg2 = False  # Qt draws SVG Tiny
-    return found
-
-
-def _aligned(source: str) -> str:
-    """Several aligned lines stand in an environment that knows them."""
-    loose = "&" in source or "\\\\" in source
-    return source if not loose or "\\begin" in source else f"\\begin{{aligned}}{source}\\end{{aligned}}"
-
-
-_drawer: list[_Drawer] = []
-
-
-def _the_drawer() -> _Drawer:
+def the_drawer() -> Drawer:
+    """The one of this process."""
     if not _drawer:
-        _drawer.append(_Drawer())
+        _drawer.append(Drawer())
     return _drawer[0]
 
 
@@ -111,7 +92,7 @@ class FormulaView(QWidget):
         layout = frame.layout()
         assert layout is not None
         layout.addWidget(self)
-        _the_drawer().drawn.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        the_drawer().drawn.connect(self._take, Qt.ConnectionType.QueuedConnection)
         theme.changed.connect(self._ask)
         self._ask()
 
@@ -124,6 +105,12 @@ class FormulaView(QWidget):
         if self._picture is None:
             return QSize(0, 0)
         return QSize(0, round(self._scaled().height()) + 2 * theme.px(Space.M))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Its height follows the width that there is."""
+        super().resizeEvent(event)
+        if self._picture is not None and self.sizeHint().height() != self.height():
+            self.updateGeometry()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Centred; shrunk where the column is narrower."""
@@ -144,12 +131,12 @@ class FormulaView(QWidget):
         return QRectF(0, 0, box.width() * factor, box.height() * factor)
 
     def _ask(self) -> None:
-        _the_drawer().ask(self._source, theme.colors.text)
+        the_drawer().ask(Formula(self._source, theme.colors.text))
 
-    def _take(self, source: str, color: str, svg: object) -> None:
-        if source != self._source or color != theme.colors.text or not isinstance(svg, bytes):
+    def _take(self, formula: Formula, drawing: Drawing | None) -> None:
+        if drawing is None or formula != Formula(self._source, theme.colors.text):
             return
-        picture = QSvgRenderer(QByteArray(svg), self)
+        picture = QSvgRenderer(QByteArray(drawing.svg), self)
         if not picture.isValid():
             return
         self._picture = picture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSizeF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QRectF, QSizeF, Qt, QUrl
 from PySide6.QtGui import (
     QImage,
     QPainter,
@@ -16,7 +16,6 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextFormat,
-    QTextFrameFormat,
     QTextTable,
     QWheelEvent,
 )
@@ -24,9 +23,12 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from desktop_host.i18n import tr
 from desktop_host.ui.markdown import presentable
-from desktop_host.ui.theme import Space, Type, set_role, theme
+from desktop_host.ui.theme import Space, set_role, theme
+from desktop_host.ui.widgets.formula import Formula, the_drawer
+from desktop_host.ui.widgets.formula_line import holds, picture, plain, settle, sources_in
 from desktop_host.ui.widgets.links import link_menu
-from desktop_host.ui.widgets.prose_tables import fit_columns, shrink
+from desktop_host.ui.widgets.prose_runs import dress_runs, paint_task, take_task
+from desktop_host.ui.widgets.prose_tables import dress_table, fit_columns, shrink
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
 _STAND_IN = "\u2060"
@@ -34,8 +36,6 @@ _QUOTE = QTextFormat.Property.BlockQuoteLevel
 _RULE = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
 LINE_HEIGHT = 135
 """Percent; reads well for Latin and Chinese text."""
-_HEADINGS = {1: 19, 2: 17, 3: 15}
-"""Pixels at 100 %; deeper headings are as large as the text, and bold."""
 
 
 class Prose(QTextBrowser):
@@ -58,6 +58,7 @@ class Prose(QTextBrowser):
         document.setUndoRedoEnabled(False)
         document.setDocumentMargin(0)
         document.documentLayout().documentSizeChanged.connect(self._fit)
+        the_drawer().drawn.connect(self._drawn, Qt.ConnectionType.QueuedConnection)
         self._cursor = QTextCursor(document)
         self._tail_at = 0
         self._settled = False
@@ -148,10 +149,11 @@ class Prose(QTextBrowser):
             if table is not None and table not in tables:
                 tables.append(table)
             self._dress_block(block)
-            self._dress_runs(block)
+            dress_runs(block)
             block = block.next()
+        settle(document, start)
         for table in tables:
-            self._dress_table(table)
+            dress_table(table)
         if tables:
             self._fit_columns()
 
@@ -178,6 +180,8 @@ class Prose(QTextBrowser):
             form.setTopMargin(theme.px(Space.M) if block.position() else 0)
             form.setBottomMargin(theme.px(Space.XS))
         elif block.textList() is not None:
+            take_task(block)
+            form = block.blockFormat()
             form.setTopMargin(0)
             form.setBottomMargin(theme.px(Space.XS))
         elif form.hasProperty(_QUOTE):
@@ -189,55 +193,6 @@ class Prose(QTextBrowser):
             form.setBottomMargin(theme.px(Space.S))
         form.setLineHeight(LINE_HEIGHT, int(QTextBlockFormat.LineHeightTypes.ProportionalHeight.value))
         QTextCursor(block).setBlockFormat(form)
-
-    def _dress_runs(self, block: QTextBlock) -> None:
-        level = block.blockFormat().headingLevel()
-        quoted = block.blockFormat().hasProperty(_QUOTE)
-        it = block.begin()
-        spans: list[tuple[int, int, QTextCharFormat]] = []
-        while not it.atEnd():
-            fragment = it.fragment()
-            form = fragment.charFormat()
-            new = QTextCharFormat(form)
-            if level:
-                new.setProperty(QTextFormat.Property.FontPixelSize, theme.px(_HEADINGS.get(level, Type.BODY.px)))
-                new.clearProperty(QTextFormat.Property.FontSizeAdjustment)
-                new.setFontWeight(600)
-            if form.fontFixedPitch() and not form.isAnchor():
-                new.setBackground(theme.color("hover"))
-                new.setFontFamilies(theme.mono().families())
-                if not level:
-                    new.setProperty(QTextFormat.Property.FontPixelSize, theme.px(Type.BODY.px - 1))
-            elif form.isAnchor():
-                new.setForeground(theme.color("link"))
-                new.setToolTip(form.anchorHref())
-            elif quoted:
-                new.setForeground(theme.color("muted"))
-            if new != form:
-                spans.append((fragment.position(), fragment.length(), new))
-            it += 1
-        for position, length, new in spans:
-            cursor = QTextCursor(self.document())
-            cursor.setPosition(position)
-            cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
-            cursor.setCharFormat(new)
-
-    def _dress_table(self, table: QTextTable) -> None:
-        form = table.format()
-        form.setBorder(1)
-        form.setBorderBrush(theme.color("border_strong"))
-        form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        form.setBorderCollapse(True)
-        form.setCellSpacing(0)
-        form.setCellPadding(theme.px(6))
-        form.setTopMargin(theme.px(Space.XS))
-        form.setBottomMargin(theme.px(Space.M))
-        table.setFormat(form)
-        for column in range(table.columns()):
-            cell = table.cellAt(0, column)
-            head = cell.format()
-            head.setBackground(theme.color("hover"))
-            cell.setFormat(head)
 
     def _in_table(self, block: QTextBlock) -> bool:
         return QTextCursor(block).currentTable() is not None
@@ -253,6 +208,8 @@ class Prose(QTextBrowser):
             if level:
                 rect: QRectF = layout.blockBoundingRect(block)
                 painter.fillRect(QRectF(0, rect.top(), width, rect.height()), theme.color("border_strong"))
+            elif block.textList() is not None:
+                paint_task(painter, block, layout.blockBoundingRect(block))
             block = block.next()
         painter.end()
         super().paintEvent(event)
@@ -263,6 +220,15 @@ class Prose(QTextBrowser):
             self.setFixedHeight(wanted)
         self.verticalScrollBar().setValue(0)
 
+    def _drawn(self, formula: Formula, _drawing: object) -> None:
+        """A formula is drawn: put it in place of its letters. What is marked and where one reads stays."""
+        if not formula.inline or not holds(self.document(), formula.source):
+            return
+        for position, growth in settle(self.document()):
+            if position < self._tail_at:
+                self._tail_at += growth
+        self._fit(self.document().documentLayout().documentSize())
+
     # ---- behaviour
 
     def loadResource(self, kind: int, name: QUrl | str) -> Any:
@@ -270,7 +236,14 @@ class Prose(QTextBrowser):
         url = name if isinstance(name, QUrl) else QUrl(name)
         if url.scheme() == "data":
             return super().loadResource(kind, url)
-        return QImage()
+        return picture(url) or QImage()
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """With the source of each formula where its picture stands."""
+        made = super().createMimeDataFromSelection()
+        at = self.textCursor()
+        made.setText(plain(made.text(), sources_in(self.document(), at.selectionStart(), at.selectionEnd())))
+        return made
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Tables share the room anew."""

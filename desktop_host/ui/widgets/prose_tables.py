@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtGui import (
+    QFont,
     QFontMetrics,
     QTextBlock,
     QTextBlockFormat,
@@ -12,9 +13,12 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextFormat,
+    QTextFrameFormat,
     QTextLength,
     QTextTable,
 )
+
+from desktop_host.ui.theme import Space, theme
 
 ROWS = 60
 """Rows that are measured; a longer table is like its beginning."""
@@ -25,6 +29,31 @@ def fit_columns(document: QTextDocument, width: int, metrics: QFontMetrics) -> N
     for frame in document.rootFrame().childFrames():
         if isinstance(frame, QTextTable):
             _fit(frame, width, metrics)
+
+
+def dress_table(table: QTextTable) -> None:
+    """Frame, padding and head of a table; the head stands as its column does."""
+    form = table.format()
+    form.setBorder(1)
+    form.setBorderBrush(theme.color("border_strong"))
+    form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+    form.setBorderCollapse(True)
+    form.setCellSpacing(0)
+    form.setCellPadding(theme.px(6))
+    form.setTopMargin(theme.px(Space.XS))
+    form.setBottomMargin(theme.px(Space.M))
+    table.setFormat(form)
+    for column in range(table.columns()):
+        cell = table.cellAt(0, column)
+        head = cell.format()
+        head.setBackground(theme.color("hover"))
+        cell.setFormat(head)
+        if table.rows() > 1:
+            below = table.cellAt(1, column).firstCursorPosition().blockFormat().alignment()
+            at = cell.firstCursorPosition()
+            form_of_block = at.blockFormat()
+            form_of_block.setAlignment(below)
+            at.setBlockFormat(form_of_block)
 
 
 def shares(wide: Sequence[int], least: Sequence[int], room: int) -> list[float] | None:
@@ -54,11 +83,14 @@ def _fit(table: QTextTable, width: int, metrics: QFontMetrics) -> None:
     form = table.format()
     edge = 2 * round(form.cellPadding()) + 4
     wide, least = [], []
+    font = table.document().defaultFont()
+    font.setWeight(QFont.Weight.Bold)
+    bold = QFontMetrics(font)
     for column in range(table.columns()):
         texts = [_text(table, row, column) for row in range(min(ROWS, table.rows()))]
-        wide.append(max(metrics.horizontalAdvance(text) for text in texts) + edge)
-        words = (word for text in texts for word in text.split() or ("",))
-        least.append(max(metrics.horizontalAdvance(word) for word in words) + edge)
+        wide.append(max(_advance(text, at == 0, metrics, bold) for at, text in enumerate(texts)) + edge)
+        words = ((word, at == 0) for at, text in enumerate(texts) for word in text.split() or ("",))
+        least.append(max(_advance(word, head, metrics, bold) for word, head in words) + edge)
     found = shares(wide, least, width - 2)
     variable = QTextLength(QTextLength.Type.VariableLength, 0)
     wanted = [
@@ -69,6 +101,11 @@ def _fit(table: QTextTable, width: int, metrics: QFontMetrics) -> None:
         form.setColumnWidthConstraints(wanted)
         form.setWidth(variable if found is None else QTextLength(QTextLength.Type.PercentageLength, 100))
         table.setFormat(form)
+
+
+def _advance(text: str, head: bool, metrics: QFontMetrics, bold: QFontMetrics) -> int:
+    """The head is bold."""
+    return (bold if head else metrics).horizontalAdvance(text)
 
 
 def _text(table: QTextTable, row: int, column: int) -> str:

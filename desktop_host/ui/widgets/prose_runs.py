@@ -1,0 +1,104 @@
+"""Runs of text in prose: code, links, headings, quotes, and formulas that are not drawn yet."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import (
+    QPainter,
+    QPen,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextFormat,
+    QTextListFormat,
+)
+
+from desktop_host.ui.theme import Space, Type, theme
+from desktop_host.ui.widgets.formula_line import formula_of, waiting
+
+_QUOTE = QTextFormat.Property.BlockQuoteLevel
+_HEADINGS = {1: 19, 2: 17, 3: 15}
+"""Pixels at 100 %; deeper headings are as large as the text, and bold."""
+
+
+_TASK = int(QTextFormat.Property.UserProperty.value) + 8
+Marker = QTextBlockFormat.MarkerType
+
+
+def take_task(block: QTextBlock) -> None:
+    """Let an item of a task list be marked by us: Qt's mark of what is done reads as a refusal."""
+    items = block.textList()
+    marker = block.blockFormat().marker()
+    if items is None or marker is Marker.NoMarker:
+        return
+    members = [items.item(at).blockFormat() for at in range(items.count())]
+    if any(one.marker() is Marker.NoMarker and not one.hasProperty(_TASK) for one in members):
+        return  # among plain items Qt draws all
+    form = block.blockFormat()
+    form.setMarker(Marker.NoMarker)
+    form.setProperty(_TASK, marker is Marker.Checked)
+    QTextCursor(block).setBlockFormat(form)
+    style = items.format()
+    style.setStyle(QTextListFormat.Style.ListStyleUndefined)
+    items.setFormat(style)
+
+
+def paint_task(painter: QPainter, block: QTextBlock, rect: QRectF) -> None:
+    """Draw the box of a task where the bullet of an item would be."""
+    form = block.blockFormat()
+    if not form.hasProperty(_TASK):
+        return
+    done = bool(form.property(_TASK))
+    side = theme.px(14)
+    line = block.layout().lineAt(0)
+    left = block.layout().position().x() + line.x() - side - theme.px(Space.S)
+    top = rect.top() + line.y() + line.height() - line.descent() - theme.px(11)
+    box = QRectF(round(left), round(top), side, side)
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(theme.color("accent" if done else "muted"), 1.2))
+    painter.setBrush(theme.color("accent" if done else "base"))
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
+    if done:
+        painter.setPen(QPen(theme.color("on_accent"), max(1.5, side / 8)))
+        painter.drawPolyline([
+            QPointF(box.left() + side * x, box.top() + side * y) for x, y in ((0.25, 0.52), (0.43, 0.7), (0.75, 0.32))
+        ])  # fmt: skip
+    painter.restore()
+
+
+def dress_runs(block: QTextBlock) -> None:
+    """Give the runs of a block their fonts and colours; formulas wait as letters."""
+    level = block.blockFormat().headingLevel()
+    quoted = block.blockFormat().hasProperty(_QUOTE)
+    it = block.begin()
+    spans: list[tuple[int, int, QTextCharFormat]] = []
+    while not it.atEnd():
+        fragment = it.fragment()
+        form = fragment.charFormat()
+        new = QTextCharFormat(form)
+        if not form.isImageFormat() and (source := formula_of(form)) is not None:
+            new = waiting(new, source)
+        if level:
+            new.setProperty(QTextFormat.Property.FontPixelSize, theme.px(_HEADINGS.get(level, Type.BODY.px)))
+            new.clearProperty(QTextFormat.Property.FontSizeAdjustment)
+            new.setFontWeight(600)
+        if form.fontFixedPitch() and not new.isAnchor():
+            new.setBackground(theme.color("hover"))
+            new.setFontFamilies(theme.mono().families())
+            if not level:
+                new.setProperty(QTextFormat.Property.FontPixelSize, theme.px(Type.BODY.px - 1))
+        elif new.isAnchor():
+            new.setForeground(theme.color("link"))
+            new.setToolTip(form.anchorHref())
+        elif quoted:
+            new.setForeground(theme.color("muted"))
+        if new != form:
+            spans.append((fragment.position(), fragment.length(), new))
+        it += 1
+    for position, length, new in spans:
+        cursor = QTextCursor(block.document())
+        cursor.setPosition(position)
+        cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
+        cursor.setCharFormat(new)
