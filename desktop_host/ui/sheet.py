@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from desktop_host.core.places import shipped
 from desktop_host.ui.tokens import RADIUS, Colors, Space, Type
 
 
-def style_sheet(c: Colors, px: Callable[[int], int]) -> str:
-    """The sheet for a set of colours; `px` turns token pixels into real ones."""
+def quoted(families: Sequence[str]) -> str:
+    """Families as a style sheet names them, with the generic fixed-width one last."""
+    return ", ".join((*(f'"{name}"' for name in families), "monospace"))
+
+
+def style_sheet(c: Colors, px: Callable[[int], int], mono: Sequence[str]) -> str:
+    """The sheet for a set of colours; `px` turns token pixels into real ones; `mono`: fixed-width families."""
+    code = quoted(mono)
     xs, s, m = px(Space.XS), px(Space.S), px(Space.M)
     r = px(RADIUS)
     caption, heading, title = (px(t.px) for t in (Type.CAPTION, Type.HEADING, Type.TITLE))
@@ -26,7 +32,7 @@ QLabel[role="caption"] {{ color: {c.muted}; font-size: {caption}px; }}
 QLabel[role="danger"] {{ color: {c.danger}; }}
 QLabel[role="warning"] {{ color: {c.warning}; }}
 QLabel[role="success"] {{ color: {c.success}; }}
-QLabel[role="code"], QLineEdit[role="code"] {{ font-family: monospace; font-size: {caption}px; }}
+QLabel[role="code"], QLineEdit[role="code"] {{ font-family: {code}; font-size: {caption}px; }}
 QLabel[role="pill"], QLabel[role="pill-success"], QLabel[role="pill-warning"], QLabel[role="pill-danger"],
 QLabel[role="pill-info"] {{ border-radius: {px(9)}px; padding: {px(2)}px {s}px; font-size: {caption}px; }}
 QLabel[role="pill"] {{ background: {c.sunken}; color: {c.muted}; border: 1px solid {c.border}; }}
@@ -38,6 +44,8 @@ QLabel[role="pill-info"] {{ background: {c.info_soft}; color: {c.info}; border: 
 QFrame[role="card"] {{ background: {c.raised}; border: 1px solid {c.border}; border-radius: {r}px; }}
 QFrame[role="card-warning"] {{ background: {c.warning_soft}; border: 1px solid {c.warning}; border-radius: {r}px; }}
 QFrame[role="card-danger"] {{ background: {c.danger_soft}; border: 1px solid {c.danger}; border-radius: {r}px; }}
+QFrame[role="card-ask"] {{ background: {c.raised}; border: 1px solid {c.accent}; border-radius: {r}px; }}
+QFrame[role="card-failure"] {{ background: {c.raised}; border: 1px solid {c.danger}; border-radius: {r}px; }}
 QFrame[role="card-info"] {{ background: {c.info_soft}; border: 1px solid {c.info}; border-radius: {r}px; }}
 QFrame[role="well"] {{ background: {c.sunken}; border: 1px solid {c.border}; border-radius: {r}px; }}
 QFrame[role="toast"] {{ background: {c.raised}; border: 1px solid {c.border_strong}; border-radius: {r}px; }}
@@ -65,6 +73,9 @@ QPushButton[role="quiet"], QToolButton[role="quiet"] {{ background: transparent;
 QPushButton[role="quiet"]:hover, QToolButton[role="quiet"]:hover {{ background: {c.hover}; }}
 QPushButton[role="quiet"]:focus, QToolButton[role="quiet"]:focus {{ border-color: {c.focus}; }}
 QToolButton[role="quiet"]:checked {{ background: {c.accent_soft}; }}
+QToolButton[role="in-field"] {{ background: transparent; border: none; padding: 0px; border-radius: {px(4)}px;
+  min-height: 0px; }}
+QToolButton[role="in-field"]:hover {{ background: {c.hover}; }}
 QPushButton[role="link"] {{ background: transparent; border-color: transparent; color: {c.link}; padding: {xs}px;
   text-align: left; }}
 QPushButton[role="link"]:hover {{ text-decoration: underline; }}
@@ -94,16 +105,21 @@ QToolButton::menu-indicator, QPushButton::menu-indicator {{ image: none; }}
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.base}; color: {c.text};
   border: 1px solid {c.border_strong}; border-radius: {px(6)}px; padding: {px(5)}px {s}px;
   selection-background-color: {c.accent}; selection-color: {c.on_accent}; }}
+QComboBox {{ padding: {px(4)}px {s}px; }}
 QLineEdit, QAbstractSpinBox, QComboBox {{ min-height: {px(18)}px; }}
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QAbstractSpinBox:focus, QComboBox:focus {{
   border: 2px solid {c.focus}; padding: {px(5) - 1}px {s - 1}px; }}
+QComboBox:focus {{ padding: {px(4) - 1}px {s - 1}px; }}
 QLineEdit:disabled, QPlainTextEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled {{ color: {c.faint};
   background: {c.window}; border-color: {c.border}; }}
 QLineEdit[state="error"], QPlainTextEdit[state="error"] {{ border-color: {c.danger}; }}
 QTextEdit[role="plain"], QPlainTextEdit[role="plain"], QTextBrowser[role="plain"] {{ background: transparent;
   border: none; padding: 0px; }}
 QPlainTextEdit[role="code"], QTextEdit[role="code"] {{ background: {c.sunken}; border-color: {c.border};
-  font-family: monospace; font-size: {caption}px; }}
+  font-family: {code}; font-size: {caption}px; }}
+QPlainTextEdit[role="code"][readOnly="false"], QTextEdit[role="code"][readOnly="false"] {{ background: {c.base};
+  border-color: {c.border_strong}; }}
+QPlainTextEdit[role="code"]:focus {{ border-color: {c.focus}; }}
 QComboBox::drop-down {{ border: none; width: {px(24)}px; }}
 QComboBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(14)}px; height: {px(14)}px; }}
 QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.border_strong}; outline: none;
@@ -115,14 +131,14 @@ QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ width: {px(20)}px;
 QAbstractSpinBox::up-arrow {{ image: url({icons}/arrow-up-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
 QAbstractSpinBox::down-arrow {{ image: url({icons}/arrow-{tone}.svg); width: {px(12)}px; height: {px(12)}px; }}
 
-QCheckBox, QRadioButton {{ spacing: {s}px; background: transparent; border: 2px solid transparent;
-  border-radius: {px(4)}px; padding: {px(2)}px; }}
+QCheckBox, QRadioButton {{ spacing: {s}px; background: transparent; border: none; padding: {px(2)}px 0px; }}
 QCheckBox::indicator {{ width: {px(16)}px; height: {px(16)}px; background: {c.base};
   border: 1px solid {c.border_strong}; border-radius: {px(4)}px; }}
 QCheckBox::indicator:checked {{ background: {c.accent}; border-color: {c.accent};
   image: url({icons}/check-{tone}.svg); }}
 QCheckBox::indicator:disabled {{ background: {c.hover}; border-color: {c.border}; }}
-QCheckBox:focus, QRadioButton:focus {{ border-color: {c.focus}; }}
+QCheckBox::indicator:focus {{ border: 2px solid {c.focus}; }}
+QCheckBox::indicator:checked:focus {{ border: 2px solid {c.text}; }}
 QCheckBox:disabled, QRadioButton:disabled {{ color: {c.faint}; }}
 
 QSlider {{ min-height: {px(24)}px; background: transparent; }}
@@ -136,9 +152,13 @@ QSlider::handle:horizontal:disabled {{ background: {c.faint}; }}
 QListView, QTreeView, QTableView {{ background: {c.base}; border: 1px solid {c.border}; border-radius: {r}px;
   outline: none; }}
 QListView[role="plain"], QTreeView[role="plain"] {{ background: transparent; border: none; }}
-QListView::item, QTreeView::item {{ border-radius: {px(6)}px; padding: {px(3)}px; }}
+QListView::item {{ border-radius: {px(6)}px; padding: {px(3)}px; }}
+QTreeView::item {{ padding: {px(3)}px; }}
 QListView::item:hover, QTreeView::item:hover {{ background: {c.hover}; color: {c.text}; }}
 QListView::item:selected, QTreeView::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
+QHeaderView {{ background: transparent; border: none; }}
+QHeaderView::section:first {{ border-top-left-radius: {r - 1}px; }}
+QHeaderView::section:last {{ border-top-right-radius: {r - 1}px; }}
 QHeaderView::section {{ background: {c.window}; color: {c.muted}; border: none; border-bottom: 1px solid {c.border};
   padding: {xs}px {s}px; }}
 
@@ -150,6 +170,7 @@ QTabBar::tab:selected {{ color: {c.text}; border-bottom-color: {c.accent}; }}
 QTabBar::tab:hover {{ color: {c.text}; background: {c.hover}; }}
 QTabBar::tab:focus {{ border-color: {c.focus}; border-radius: {px(4)}px; }}
 
+QTabBar::tear {{ width: 0px; border: none; }}
 QTabBar::scroller {{ width: {px(48)}px; }}
 QTabBar QToolButton {{ background: {c.window}; border: none; padding: 0px; min-height: 0px; }}
 QTabBar QToolButton::left-arrow {{ image: url({icons}/arrow-left-{tone}.svg); width: {px(14)}px; height: {px(14)}px; }}
@@ -166,15 +187,16 @@ QMenu::item:selected {{ background: {c.accent_soft}; color: {c.text}; }}
 QMenu::item:disabled {{ color: {c.faint}; }}
 QMenu::separator {{ height: 1px; background: {c.border}; margin: {xs}px {s}px; }}
 
-QProgressBar {{ background: {c.sunken}; border: 1px solid {c.border}; border-radius: {px(4)}px; height: {px(6)}px;
-  max-height: {px(8)}px; text-align: center; }}
-QProgressBar::chunk {{ background: {c.accent}; border-radius: {px(3)}px; }}
+QProgressBar {{ background: {c.hover}; border: none; border-radius: {px(2)}px; height: {px(4)}px;
+  max-height: {px(4)}px; text-align: center; }}
+QProgressBar::chunk {{ background: {c.accent}; border-radius: {px(2)}px; }}
 
 QScrollArea {{ background: transparent; border: none; }}
 QScrollArea > QWidget > QWidget[role="page"] {{ background: transparent; }}
 QScrollBar:vertical {{ background: transparent; width: {px(12)}px; margin: 0px; }}
 QScrollBar:horizontal {{ background: transparent; height: {px(12)}px; margin: 0px; }}
 QScrollBar::handle {{ background: {c.border_strong}; border-radius: {px(4)}px; margin: {px(2)}px; }}
+QScrollBar::handle:disabled {{ background: transparent; }}
 QScrollBar::handle:vertical {{ min-height: {px(32)}px; }}
 QScrollBar::handle:horizontal {{ min-width: {px(32)}px; }}
 QScrollBar::handle:hover {{ background: {c.muted}; }}

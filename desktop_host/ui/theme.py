@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import cast
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPushButton, QWidget
 
@@ -42,6 +42,7 @@ class Theme(QObject):
         """Font scale in percent."""
         self._following = False
         self._families: list[str] = []
+        self._mono: list[str] = []
 
     def apply(self, wanted: str | None = None, scale: int | None = None) -> None:
         """Dress the application; None leaves that part as it is. Needs a QApplication."""
@@ -58,7 +59,7 @@ class Theme(QObject):
             app.setStyle("Fusion")
         app.setPalette(palette(self.colors))
         app.setFont(self.font(Type.BODY))
-        app.setStyleSheet(style_sheet(self.colors, self.px))
+        app.setStyleSheet(style_sheet(self.colors, self.px, self.mono_families()))
         for widget in app.allWidgets():
             _redraw(widget)
         self.changed.emit()
@@ -84,8 +85,18 @@ class Theme(QObject):
         """The fixed-width font, for code, commands and logs."""
         font = QFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         font.setStyleHint(QFont.StyleHint.Monospace)
+        font.setFamilies(self.mono_families())
         font.setPixelSize(self.px(kind.px))
         return font
+
+    def mono_families(self) -> list[str]:
+        """The fixed-width family, then the one for Chinese: fallback would pick its bold cut."""
+        if not self._mono:
+            fixed = QFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+            fixed.setStyleHint(QFont.StyleHint.Monospace)
+            # Its name may be an alias ("monospace"), which a list of names would pass over.
+            self._mono = [QFontInfo(fixed).family(), *self._text_families()[1:]]
+        return self._mono
 
     def color(self, role: str) -> QColor:
         """The colour of a role of `Colors`, e.g. `danger`."""
@@ -177,7 +188,10 @@ def icon_pixmap(name: str, role: str = "text", size: int = BASE_ICON) -> QPixmap
 
 
 def icon(name: str, role: str = "text", size: int = BASE_ICON, gap: int = 0) -> QIcon:
-    """The same as a QIcon, with its disabled form and `gap` pixels before a text. Prefer `set_icon`."""
+    """The same as a QIcon, with its disabled form and `gap` pixels before a text. Prefer `set_icon`.
+
+    Before a text it stands a little lower: the middle of the letters is below that of their line.
+    """
     made = QIcon(_spaced(icon_pixmap(name, role, size), gap))
     made.addPixmap(_spaced(icon_pixmap(name, "faint", size), gap), QIcon.Mode.Disabled)
     return made
@@ -191,7 +205,7 @@ def _spaced(pixmap: QPixmap, gap: int) -> QPixmap:
     wide.setDevicePixelRatio(ratio)
     wide.fill(Qt.GlobalColor.transparent)
     painter = QPainter(wide)
-    painter.drawPixmap(0, 0, pixmap)
+    painter.drawPixmap(0, theme.px(1), pixmap)
     painter.end()
     return wide
 
@@ -215,6 +229,11 @@ def _redraw(widget: QWidget) -> None:
         widget.setIconSize(QSize(theme.px(size + gap), theme.px(size)))
 
 
+def redraw_icon(widget: QAbstractButton) -> None:
+    """Draw a button's icon again: it says another text now, or none."""
+    _redraw(widget)
+
+
 def set_role(widget: QWidget, role: str) -> None:
     """Say what a widget is (`card`, `primary`, `quiet`, `danger`, `muted`, …); the style sheet does the rest."""
     if widget.property("role") == role:
@@ -227,4 +246,4 @@ def set_role(widget: QWidget, role: str) -> None:
 
 theme = Theme()
 
-__all__ = ["Space", "Theme", "Type", "icon", "icon_pixmap", "palette", "set_icon", "set_role", "theme"]
+__all__ = ["Space", "Theme", "Type", "icon", "icon_pixmap", "palette", "redraw_icon", "set_icon", "set_role", "theme"]

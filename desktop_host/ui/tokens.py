@@ -42,6 +42,8 @@ TEXT_WIDTH = 760
 """Longest line of a conversation or a page, pixels at 100 %."""
 
 
+GUTTER = 12
+"""Right of a column that scrolls within its page: the scroll bar's, so that what it shows never moves."""
 SIDEBAR = 264
 """Width of the sidebar, pixels at 100 %."""
 SIDEBAR_FOLDED = 56

@@ -43,7 +43,7 @@ class AskCard(Card):
     answered = Signal(str, object)
     """`(ask_id, Answer)`."""
 
-    def __init__(self, ask: Ask, icon: str, title: str, role: str = "card-info") -> None:
+    def __init__(self, ask: Ask, icon: str, title: str, role: str = "card-ask") -> None:
         super().__init__(role, margin=theme.px(Space.L), space=theme.px(Space.S))
         self.ask = ask
         self.done = False

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel
 
+from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.widgets.pieces import row
 
 
@@ -29,7 +30,7 @@ def check_line(box: QCheckBox, text: str) -> QHBoxLayout:
     """A box with its words, which are its name for a screen reader, too."""
     if not box.accessibleName():
         box.setAccessibleName(text)
-    line = row(space=0)
+    line = row(space=theme.px(Space.S))
     line.addWidget(box, 0, Qt.AlignmentFlag.AlignTop)
     line.addWidget(CheckWords(text, box), 1)
     return line

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QPushButton
 
 from desktop_host.core.models import ModelEntry
 from desktop_host.i18n import current, tr, trn
-from desktop_host.ui.theme import set_icon, set_role
+from desktop_host.ui.theme import redraw_icon, set_icon, set_role
 from desktop_host.ui.viewmodels.choices import Choices
 
 
@@ -44,6 +44,7 @@ class ModelButton(QPushButton):
         metrics = self.fontMetrics()
         self.words = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, metrics.averageCharWidth() * 24)
         self.setText(self.words)
+        redraw_icon(self)
         self.setToolTip(self._choices.model)
         self.setAccessibleName(tr("chat.model.name", model=name))
 
@@ -99,6 +100,7 @@ class ServersButton(QPushButton):
         tools, tokens = sum(s.tools for s in on), sum(s.tokens for s in on)
         self.words = trn("chat.tools", tools) if tools else tr("chat.tools.none")
         self.setText(self.words)
+        redraw_icon(self)
         self.setToolTip(tr("chat.tools.cost", tokens=f"{tokens:,}"))
         self.setAccessibleName(f"{self.words}. {self.toolTip()}")
 

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPush
 
 from desktop_host.i18n import tr
 from desktop_host.ui.highlight import language_title, runs
+from desktop_host.ui.sheet import quoted
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 
 HIGHLIGHT_LIMIT = 200_000
@@ -48,7 +49,7 @@ class CodeText(QPlainTextEdit):
         """Be as tall as the lines, with room for the sideways scroll bar where one is needed."""
         font = theme.mono()
         look = (
-            f"QPlainTextEdit {{ font-family: '{font.family()}', monospace; font-size: {font.pixelSize()}px; "
+            f"QPlainTextEdit {{ font-family: {quoted(font.families())}; font-size: {font.pixelSize()}px; "
             "background: transparent; border: none; padding: 0px; }"
         )
         if self.styleSheet() != look:  # the application's sheet outranks setFont

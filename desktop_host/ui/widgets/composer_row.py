@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QSize, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from desktop_host.ui.theme import Space, theme
+from desktop_host.ui.theme import Space, redraw_icon, theme
 from desktop_host.ui.widgets.choosers import ModelButton, ServersButton
 from desktop_host.ui.widgets.pieces import row
 
@@ -48,6 +48,7 @@ class ComposerRow(QWidget):
         for part, words in said.items():
             if part.text() != words:
                 part.setText(words)
+                redraw_icon(part)
 
     def _needed(self, said: dict[QPushButton, str]) -> int:
         shown = [part for part in self._parts if not part.isHidden()]

@@ -24,7 +24,7 @@ from desktop_host.ui.widgets.endpoints import Endpoints
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.key_row import KeyRow
 from desktop_host.ui.widgets.local_models import LocalModels
-from desktop_host.ui.widgets.page import Centred, Page, told
+from desktop_host.ui.widgets.page import Centred, Page, keep_gutter, told
 from desktop_host.ui.widgets.pieces import Card, TextButton, button, icon_label, label, pill, row, set_pill
 
 STEPS = ("model", "tools", "ask")
@@ -161,7 +161,8 @@ class FirstRun(Centred):
         self.column.addLayout(Flow(*self._pills))
         self.column.addWidget(self.stack, 1)
         foot = row(self.skip, None, self.back, self.next)
-        foot.setContentsMargins(0, 0, 0, Space.L)
+        foot.setContentsMargins(0, Space.S, 0, Space.L)
+        keep_gutter(foot)
         self.column.addLayout(foot)
         models.changed.connect(self._show)
         servers.loaded.connect(self._show)

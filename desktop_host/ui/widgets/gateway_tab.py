@@ -9,7 +9,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout
 
 from desktop_host.i18n import tr, trn
-from desktop_host.ui.theme import Space, theme
+from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.sharing import WAYS, Offered, SharingModel
 from desktop_host.ui.widgets.confirm import confirm
@@ -52,6 +52,7 @@ class GatewayTab(Page):
         self.port.valueChanged.connect(model.set_port)
         self.address = CodeBox("", tr("gateway.address"), lines=1)
         self.copy_address = copy_button(self.address.toPlainText, tr("gateway.copy_address"))
+        set_role(self.copy_address, "")
         self._fault = column(space=0)
         main = Card(space=Space.M)
         main.add(

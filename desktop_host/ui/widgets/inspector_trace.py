@@ -28,7 +28,8 @@ from desktop_host.ui.viewmodels.inspector_pairs import Exchange
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.inspector_resend import Resend
 from desktop_host.ui.widgets.page import told
-from desktop_host.ui.widgets.pieces import SearchField, button, column, copy_button, label, row
+from desktop_host.ui.widgets.pieces import button, column, copy_button, label, row
+from desktop_host.ui.widgets.search_field import SearchField
 
 SHOWN = 200_000
 """Characters of one exchange shown at once; Copy gives all of it."""

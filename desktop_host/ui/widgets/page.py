@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QCoreApplication, QEvent, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from desktop_host.core.errors import HostError
 from desktop_host.i18n import error_text, tr
 from desktop_host.ui.theme import Space, set_role, theme
-from desktop_host.ui.tokens import TEXT_WIDTH
+from desktop_host.ui.tokens import GUTTER, TEXT_WIDTH
 from desktop_host.ui.widgets.flow import Flow
-from desktop_host.ui.widgets.pieces import Card, button, column, copy_button, happened, icon_label, label, row
+from desktop_host.ui.widgets.happened import happened
+from desktop_host.ui.widgets.pieces import Card, button, column, copy_button, icon_label, label, row
 
 
 class Page(QScrollArea):
@@ -24,6 +25,11 @@ class Page(QScrollArea):
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        if inside:
+            bar = self.verticalScrollBar()
+            self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+            bar.rangeChanged.connect(lambda low, high: bar.setEnabled(high > low))
+            bar.setEnabled(False)
         margin = Space.L if inside else Space.XL
         inner = QWidget()
         set_role(inner, "page")
@@ -71,7 +77,10 @@ class Page(QScrollArea):
 
 
 class Centred(QWidget):
-    """A column of readable width, for pages whose parts scroll by themselves. Append to `column`."""
+    """A column of readable width, for pages whose parts scroll by themselves. Append to `column`.
+
+    It is wider by the scroll bar's gutter; what does not scroll keeps that free with `keep_gutter`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,11 +92,34 @@ class Centred(QWidget):
         outer.addWidget(self._room, 1000)
         outer.addStretch(1)
         self.column: QVBoxLayout = column(self._room, space=Space.M)
+        self._outer = outer
         self._fit()
         theme.changed.connect(self._fit)
 
     def _fit(self) -> None:
-        self._room.setMaximumWidth(theme.px(TEXT_WIDTH))
+        gutter = theme.px(GUTTER)
+        self._room.setMaximumWidth(theme.px(TEXT_WIDTH) + gutter)
+        self._outer.setContentsMargins(Space.L + gutter, Space.XL, Space.L, 0)
+
+
+class _Gutter(QObject):
+    """Part of a layout, so that it ends with it."""
+
+    def __init__(self, layout: QLayout) -> None:
+        super().__init__(layout)
+        self._layout = layout
+        theme.changed.connect(self.fit)
+        self.fit()
+
+    def fit(self) -> None:
+        margins = self._layout.contentsMargins()
+        margins.setRight(theme.px(GUTTER))
+        self._layout.setContentsMargins(margins)
+
+
+def keep_gutter(layout: QLayout) -> None:
+    """Leave the scroll bar's gutter free beside what does not scroll in a `Centred`."""
+    _Gutter(layout)
 
 
 class Empty(QWidget):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QHideEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
@@ -112,6 +112,23 @@ class _EntryDelegate(QStyledItemDelegate):
         painter.restore()
 
 
+class Scrim(QWidget):
+    """Dims all of a window that a palette lies on; a click on it is a click elsewhere."""
+
+    clicked = Signal()
+
+    def __init__(self, over: QWidget) -> None:
+        super().__init__(over)
+        self.hide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(0, 0, 0, 150 if theme.dark else 90))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.clicked.emit()
+
+
 class CommandPalette(QFrame):
     """A field and a list over the window; Escape or a click elsewhere closes it."""
 
@@ -120,6 +137,8 @@ class CommandPalette(QFrame):
         set_role(self, "toast")
         self._over = over
         self._before: QWidget | None = None
+        self.scrim = Scrim(over)
+        self.scrim.clicked.connect(self.close_palette)
         self.setAccessibleName(tr("command.view.palette"))
         self.field = QLineEdit()
         self.field.setPlaceholderText(tr("palette.hint"))
@@ -151,6 +170,8 @@ class CommandPalette(QFrame):
         self.field.clear()
         self._narrow("")
         self._place()
+        self.scrim.show()
+        self.scrim.raise_()
         self.show()
         self.raise_()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
@@ -160,6 +181,10 @@ class CommandPalette(QFrame):
         self.hide()
         if self._before is not None and self._before.isVisible():
             self._before.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.scrim.hide()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._over and event.type() is QEvent.Type.Resize:
@@ -203,6 +228,7 @@ class CommandPalette(QFrame):
             entry.act()
 
     def _place(self) -> None:
+        self.scrim.setGeometry(self._over.rect())
         width = min(theme.px(WIDTH), self._over.width() - 2 * Space.L)
         height = min(theme.px(420), self._over.height() - 2 * Space.XL)
         self.setGeometry((self._over.width() - width) // 2, Space.XL * 2, width, max(height, theme.px(120)))

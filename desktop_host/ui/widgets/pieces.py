@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
-    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
@@ -41,13 +40,6 @@ def label(text: str = "", role: str = "", *, wrap: bool = True, selectable: bool
         made.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         made.setMinimumWidth(1)
     return made
-
-
-def happened(text: str, role: str = "strong") -> list[QLabel]:
-    """What happened; the words of another program, which stand in further lines of `text`, in a quiet label below."""
-    what, _, quoted = text.partition("\n")
-    made = [label(what, role, selectable=True)]
-    return [*made, label(quoted, "muted", selectable=True)] if quoted else made
 
 
 def pill(text: str, tone: str = "") -> QLabel:
@@ -280,26 +272,3 @@ class CodeBox(QPlainTextEdit):
         self.setVerticalScrollBarPolicy(off if fits else needed)
         shown = min(self._lines, whole)
         self.setFixedHeight(shown * self.fontMetrics().lineSpacing() + theme.px(5) * 2 + 12)
-
-
-class SearchField(QLineEdit):
-    """A field with a magnifying glass that is drawn where it belongs at every size."""
-
-    def __init__(self, hint: str) -> None:
-        super().__init__()
-        self.setPlaceholderText(hint)
-        self.setAccessibleName(hint)
-        self.setClearButtonEnabled(True)
-        self._glass = icon_label("search", "muted", 16)
-        self._glass.setParent(self)
-        theme.changed.connect(self._fit)
-        self._fit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        side = theme.px(16)
-        self.setTextMargins(side + Space.XS, 0, 0, 0)
-        self._glass.setGeometry(theme.px(9), (self.height() - side) // 2, side, side)

@@ -15,7 +15,7 @@ from desktop_host.ui.viewmodels.folders import keeps_folders
 from desktop_host.ui.viewmodels.servers import LIVE, Servers
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.inspector_trace import TraceView
-from desktop_host.ui.widgets.page import Centred
+from desktop_host.ui.widgets.page import Centred, keep_gutter
 from desktop_host.ui.widgets.pieces import Elided, button, icon_button, pill, row, set_pill
 from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_folders import FoldersTab
@@ -109,6 +109,8 @@ class ServerDetail(Centred):
         layout = holder.layout() if holder is not None else None
         assert layout is not None
         if layout.count() == 0:
+            if self.names[at] in ("logs", "trace"):
+                keep_gutter(layout)
             layout.addWidget(self._make(self.names[at]))
         item = layout.itemAt(0)
         found = item.widget() if item is not None else None

@@ -22,7 +22,6 @@ from desktop_host.ui.widgets.page import ErrorCard, Page
 from desktop_host.ui.widgets.pieces import (
     Card,
     Elided,
-    SearchField,
     button,
     clear,
     column,
@@ -31,6 +30,7 @@ from desktop_host.ui.widgets.pieces import (
     row,
     rule,
 )
+from desktop_host.ui.widgets.search_field import SearchField
 from desktop_host.ui.widgets.server_words import size
 
 

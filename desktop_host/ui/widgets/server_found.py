@@ -30,7 +30,7 @@ class FoundCard(Card):
         self.take = QCheckBox(tr("add.take", name=config.name))
         self.take.setChecked(True)
         self.name = Field(tr("add.name"), QLineEdit(config.name), tr("add.name.help"))
-        self.add(row(self.take, None, pill(tr(f"server.transport.{config.transport}"))), self.name)
+        self.add(row(self.take, pill(tr(f"server.transport.{config.transport}")), None), self.name)
         self._there = label("", "muted")
         self._there_row = QWidget()
         self._there_row.setLayout(row(icon_label("check", "success"), self._there))

@@ -13,7 +13,8 @@ from desktop_host.i18n import tr, trn
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.widgets.page import Empty, ErrorCard, Page
-from desktop_host.ui.widgets.pieces import SearchField, button, clear, column
+from desktop_host.ui.widgets.pieces import button, clear, column
+from desktop_host.ui.widgets.search_field import SearchField
 
 AT_ONCE = 50
 """Rows built at a time."""

@@ -16,7 +16,8 @@ from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, set_role
 from desktop_host.ui.widgets.page import told
-from desktop_host.ui.widgets.pieces import SearchField, column, copy_button, label, row
+from desktop_host.ui.widgets.pieces import column, copy_button, label, row
+from desktop_host.ui.widgets.search_field import SearchField
 from desktop_host.ui.widgets.server_words import clock
 
 READ_MS = 1000

@@ -15,6 +15,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space
 from desktop_host.ui.viewmodels.servers import Servers
 from desktop_host.ui.widgets.flow import Flow
+from desktop_host.ui.widgets.happened import happened
 from desktop_host.ui.widgets.page import Page
 from desktop_host.ui.widgets.pieces import (
     Card,
@@ -23,7 +24,6 @@ from desktop_host.ui.widgets.pieces import (
     clear,
     column,
     copy_button,
-    happened,
     icon_label,
     label,
     row,
@@ -60,6 +60,7 @@ class Facts(QWidget):
             for at, (name, value) in enumerate(pairs):
                 title = label(name, "muted", wrap=False)
                 shown = label(value, selectable=True)
+                shown.setContentsMargins(0, 1, 0, 0)  # text that can be marked stands a pixel higher
                 shown.setAccessibleName(f"{name}: {value}")
                 self._grid.addWidget(title, at, 0, Qt.AlignmentFlag.AlignTop)
                 self._grid.addWidget(shown, at, 1)
@@ -75,7 +76,7 @@ class FailureCard(Card):
     def __init__(
         self, servers: Servers, status: ServerStatus, report: FailureReport, edit: Callable[[], object]
     ) -> None:
-        super().__init__("card-danger", space=Space.M)
+        super().__init__("card-failure", space=Space.M)
         self._servers, self._name = servers, status.name
         self.setAccessibleName(f"{tr('server.why')}: {reason(report)}")
         self.add(row(icon_label("warning", "danger"), label(tr("server.why"), "heading"), space=Space.S))

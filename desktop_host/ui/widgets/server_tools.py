@@ -21,7 +21,6 @@ from desktop_host.ui.widgets.page import Empty, ErrorCard, Page
 from desktop_host.ui.widgets.pieces import (
     Card,
     CodeBox,
-    SearchField,
     clear,
     column,
     icon_button,
@@ -31,6 +30,7 @@ from desktop_host.ui.widgets.pieces import (
     row,
     set_pill,
 )
+from desktop_host.ui.widgets.search_field import SearchField
 from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_rules import GroupsCard, PermissionBox, ToolRulesForm
 from desktop_host.ui.widgets.server_try import TryIt

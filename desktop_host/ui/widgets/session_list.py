@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter, QPen
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListView,
@@ -21,12 +21,24 @@ from desktop_host.ui.viewmodels.sessions import Role, Sessions
 Index = QModelIndex | QPersistentModelIndex
 
 
+HEADING = 30
+"""Height of a day's heading, pixels at 100 %."""
+
+
+def paint_heading(painter: QPainter, rect: QRect, text: str) -> None:
+    """The heading of a day, at the lower edge of its row."""
+    painter.setFont(theme.font(Type.CAPTION))
+    painter.setPen(theme.color("muted"))
+    low = rect.adjusted(theme.px(10), theme.px(8), -theme.px(10), -theme.px(4))
+    painter.drawText(low, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, text)
+
+
 class SessionDelegate(QStyledItemDelegate):
     """Draws headings and conversations: title, pin, and a dot while one runs or waits for a person."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         if not index.data(Role.SESSION):
-            return QSize(10, theme.px(30))
+            return QSize(10, theme.px(HEADING))
         return QSize(10, theme.px(50 if index.data(Role.SNIPPET) else 34))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -37,10 +49,7 @@ class SessionDelegate(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         inner = rect.adjusted(theme.px(10), 0, -theme.px(10), 0)
         if not index.data(Role.SESSION):
-            painter.setFont(theme.font(Type.CAPTION))
-            painter.setPen(c("muted"))
-            low = inner.adjusted(0, theme.px(8), 0, -theme.px(2))
-            painter.drawText(low, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, str(index.data()))
+            paint_heading(painter, rect, str(index.data()))
             painter.restore()
             return
         chosen = bool(state & QStyle.StateFlag.State_Selected)
@@ -154,6 +163,55 @@ class SessionList(QListView):
         index = self.sessions.index(row)
         self.setCurrentIndex(index)
         self.scrollTo(index)
+
+    def scrollTo(
+        self, index: Index, hint: QAbstractItemView.ScrollHint = QAbstractItemView.ScrollHint.EnsureVisible
+    ) -> None:
+        """Bring a conversation into sight, below the heading that stays at the upper edge."""
+        super().scrollTo(index, hint)
+        hidden = theme.px(HEADING) - self.visualRect(index).top()
+        bar = self.verticalScrollBar()
+        if hidden > 0 and bar.value() > 0:
+            bar.setValue(bar.value() - hidden)
+        # No row is cut by the heading where there is room to show it whole.
+        cut = theme.px(HEADING) - self.visualRect(self.indexAt(QPoint(theme.px(4), theme.px(HEADING)))).top()
+        if bar.value() > 0 and cut > 0 and self.visualRect(index).bottom() + cut < self.viewport().height():
+            bar.setValue(bar.value() - cut)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The list, the heading of its first day in sight at the upper edge, and hairlines where more is hidden."""
+        super().paintEvent(event)
+        bar = self.verticalScrollBar()
+        view = self.viewport()
+        painter = QPainter(view)
+        if bar.value() > 0:
+            self._paint_day(painter)
+        if bar.value() < bar.maximum():
+            painter.fillRect(0, view.height() - 1, view.width(), 1, theme.color("border"))
+
+    def _paint_day(self, painter: QPainter) -> None:
+        """The next day's heading pushes it out of sight."""
+        first = self.indexAt(QPoint(theme.px(4), 0)).row()
+        rows = range(first, -1, -1)
+        heading = next((r for r in rows if not self.sessions.index(r).data(Role.SESSION)), -1)
+        if heading < 0:
+            return
+        height, width = theme.px(HEADING), self.viewport().width()
+        after = range(heading + 1, self.sessions.rowCount())
+        tops = (self.visualRect(self.sessions.index(r)).top() for r in after if self._is_day(r))
+        top = min(0, next(tops, height) - height)
+        strip = QRect(0, top, width, height)
+        painter.fillRect(strip, theme.color("sidebar"))
+        paint_heading(painter, strip, str(self.sessions.index(heading).data()))
+        painter.fillRect(0, strip.bottom(), width, 1, theme.color("border"))
+
+    def _is_day(self, row: int) -> bool:
+        return not self.sessions.index(row).data(Role.SESSION)
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        """All anew: what stays at the edges must not be moved along."""
+        super().scrollContentsBy(dx, dy)
+        self.viewport().update()
 
     def rename(self, session: str) -> None:
         """Begin to edit a title in place."""

@@ -22,7 +22,8 @@ from desktop_host.i18n import tr
 from desktop_host.ui.actions import Actions
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.tokens import SIDEBAR, SIDEBAR_FOLDED
-from desktop_host.ui.widgets.pieces import SearchField, column, icon_button, label, row
+from desktop_host.ui.widgets.pieces import column, icon_button, label, row
+from desktop_host.ui.widgets.search_field import SearchField
 
 if TYPE_CHECKING:
     from desktop_host.ui.viewmodels.sessions import Sessions

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_host.core.skill_admin import SkillRow
 from desktop_host.core.skills import SkillProblem
 from desktop_host.i18n import tr, trn
-from desktop_host.ui.theme import Space
+from desktop_host.ui.theme import Space, theme
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.pieces import button, column, copy_button, icon_label, label, row
 from desktop_host.ui.widgets.skill_words import need_text, place_text, problem_text
@@ -31,6 +31,7 @@ class ProblemLine(QWidget):
             place.setToolTip(path)
         words = column(space=2)
         first = row(space=Space.S)
+        place.setContentsMargins(0, theme.px(3), 0, 0)  # on the line of the larger text
         first.addWidget(place, 0, Qt.AlignmentFlag.AlignTop)
         first.addWidget(label(what, "danger" if bad else "", selectable=True), 1)
         words.addLayout(first)

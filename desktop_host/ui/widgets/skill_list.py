@@ -11,7 +11,8 @@ from desktop_host.ui.theme import Space
 from desktop_host.ui.viewmodels.skills import Skills
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import Empty, ErrorCard, Page
-from desktop_host.ui.widgets.pieces import SearchField, button, clear, column, label
+from desktop_host.ui.widgets.pieces import button, clear, column, label
+from desktop_host.ui.widgets.search_field import SearchField
 from desktop_host.ui.widgets.skill_card import SkillCard
 from desktop_host.ui.widgets.skill_served import ServedList
 from desktop_host.ui.widgets.skill_triggers import TriggerTester

@@ -5,18 +5,19 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from desktop_host.core.errors import HostError
 from desktop_host.core.skill_admin import SkillDetail
 from desktop_host.core.skills import SkillMatch, SkillVersion
 from desktop_host.i18n import tr, trn
-from desktop_host.ui.theme import Space, set_role
+from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.viewmodels.lifetime import while_alive
 from desktop_host.ui.viewmodels.skills import Skills
 from desktop_host.ui.widgets.flow import Flow
 from desktop_host.ui.widgets.page import ErrorCard, Page
 from desktop_host.ui.widgets.pieces import Card, button, clear, column, icon_label, label, pill, row
+from desktop_host.ui.widgets.search_field import SearchField
 from desktop_host.ui.widgets.skill_words import match_text, verdict
 
 PAUSE_MS = 250
@@ -44,6 +45,7 @@ class MatchLine(QWidget):
         inner.addWidget(why)
         line = row(space=Space.S, owner=self)
         mark = column(space=0)
+        mark.setContentsMargins(0, theme.px(4), 0, 0)
         mark.addWidget(icon_label(sign, tone, 16))
         mark.addStretch(1)
         line.addLayout(mark)
@@ -59,10 +61,8 @@ class TriggerTester(Card):
         self._skills, self._name = skills, name
         self._asked = ""
         self.matches: tuple[SkillMatch, ...] = ()
-        self.field = QLineEdit()
-        self.field.setPlaceholderText(tr("skills.test.hint"))
+        self.field = SearchField(tr("skills.test.hint"), glass=False)
         self.field.setAccessibleName(tr("skills.test.title"))
-        self.field.setClearButtonEnabled(True)
         self._lines = column(space=Space.M)
         self.rest = label("", "caption")
         self.rest.hide()
@@ -156,7 +156,7 @@ class TriggersTab(Page):
         for text in values:
             one = button(text, partial(self.tester.put, text))
             one.setToolTip(tr("skills.test.try"))
-            set_role(one, "quiet")
+            set_role(one, "filter")
             made.append(one)
         return Flow(*made, space=Space.XS)
 

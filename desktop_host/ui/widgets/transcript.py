@@ -12,6 +12,7 @@ from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.tokens import TEXT_WIDTH
 from desktop_host.ui.viewmodels.transcript import TranscriptModel
 from desktop_host.ui.widgets.ask_card import AskCard
+from desktop_host.ui.widgets.fade import Fade
 from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
 from desktop_host.ui.widgets.pieces import button
@@ -79,6 +80,7 @@ class TranscriptView(QScrollArea):
         self._column.addWidget(self._pulse)
         self._column.addStretch(1)
         self.setWidget(inner)
+        self._fade = Fade(self)
         bar = self.verticalScrollBar()
         bar.rangeChanged.connect(self._on_range)
         bar.valueChanged.connect(self._on_scroll)
