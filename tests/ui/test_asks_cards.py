@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from desktop_host import i18n
 from desktop_host.core.asks import (
@@ -382,6 +383,11 @@ def raise_ask(bridge: Bridge, host: FakeHost, session: str, ask: Ask) -> None:
     bridge.call(run)
 
 
+def gone(window: QWidget) -> bool:
+    """Whether a window is closed for the person, not only forgotten by its desk."""
+    return not isValid(window) or not window.isVisible()
+
+
 def test_what_is_asked_out_of_sight_gets_a_window_and_what_is_in_sight_does_not(
     qtbot: QtBot, desk: tuple[AskDesk, FakeHost, Bridge]
 ) -> None:
@@ -397,8 +403,11 @@ def test_what_is_asked_out_of_sight_gets_a_window_and_what_is_in_sight_does_not(
     qtbot.mouseClick(window.card.decline, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "u2" not in made.windows, timeout=30_000)
     assert ("u2", Refuse()) in host.answers
-    qtbot.keyClick(made.windows["u1"], Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: gone(window), timeout=30_000)
+    other = made.windows["u1"]
+    qtbot.keyClick(other, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: ("u1", Dismiss()) in host.answers, timeout=30_000)
+    qtbot.waitUntil(lambda: gone(other), timeout=30_000)
 
 
 def test_a_window_closes_when_its_question_was_settled_elsewhere(
@@ -407,8 +416,9 @@ def test_a_window_closes_when_its_question_was_settled_elsewhere(
     made, host, bridge = desk
     raise_ask(bridge, host, "other", OpenUrl("u", "other", None, "bank", "Sign in", "https://a.b"))
     qtbot.waitUntil(lambda: "u" in made.windows, timeout=30_000)
+    window = made.windows["u"]
     bridge.call(lambda h: h.answer("u", Allow())).result(5)
-    qtbot.waitUntil(lambda: not made.windows, timeout=30_000)
+    qtbot.waitUntil(lambda: not made.windows and gone(window), timeout=30_000)
     assert host.answers == [("u", Allow())]
 
 

@@ -76,14 +76,14 @@ class AskDesk(QObject):
 
     def _settled(self, ask_id: str) -> None:
         window = self.windows.pop(ask_id, None)
-        if window is not None:
+        if window is not None and isValid(window):
             window.card.done = True
             window.close()
 
     def _answer(self, ask_id: str, answer: Answer) -> None:
         def failed(error: object) -> None:
             window = self.windows.get(ask_id)
-            if window is not None:
+            if window is not None and isValid(window):
                 window.card.reopen()
                 window.show()
             self._bridge.failed_call.emit(error)
@@ -129,6 +129,10 @@ class AskWindow(QDialog):
         self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Dismiss what was not answered."""
-        self.card.reply(Dismiss())
-        super().closeEvent(event)
+        """Dismiss what was not answered; the window comes back if the answer does not arrive."""
+        if self.card.done:
+            event.accept()  # QDialog's own would call `reject` and take this for refused: the window would stay.
+        else:
+            self.card.reply(Dismiss())
+            self.hide()
+            event.ignore()
