@@ -41,6 +41,10 @@ class OAuth:
     """Port on 127.0.0.1 that the browser comes back to; 0: the setting's, else any, kept once registered."""
     client_metadata_url: str = ""
     """Address of the client metadata document; empty: the setting's."""
+    issuer: str = ""
+    """The only authorization server that may see a client of the person's own; empty: the first one, from then on."""
+    pkce_unlisted: bool = False
+    """Go on where the authorization server does not say that it knows PKCE (some that do keep silent about it)."""
 
 
 @dataclass(frozen=True, slots=True)

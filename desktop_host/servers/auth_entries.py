@@ -64,6 +64,8 @@ def _values(at: _Entry, kind: type[Any], data: Mapping[str, Any]) -> dict[str, A
             out[f.name] = int(at.number(data.get(key), 0, place))
             if out[f.name] > 65_535:
                 raise at.fault("bad_port", place, "a port is at most 65535")
+        elif f.name == "pkce_unlisted":
+            out[f.name] = at.flag(data.get(key), False, place)
         else:
             text = at.text(data.get(key), place) or ""
             if f.name in _URLS and text and "${" not in text and urlsplit(text).scheme not in ("http", "https"):

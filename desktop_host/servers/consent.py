@@ -10,7 +10,6 @@ from desktop_host.core.auth import SignInState
 from desktop_host.core.errors import KnownFault
 from desktop_host.core.exchange import Origin, UrlRequest
 from desktop_host.core.ports import Reviewer
-from desktop_host.servers.http import is_loopback
 from desktop_host.servers.loopback import Loopback
 from desktop_host.servers.sign_in import SignIn
 from desktop_host.servers.wiring import Floor
@@ -30,16 +29,17 @@ class Consent:
         """Whether somebody waits for this server now: only then is a person asked."""
         return self._sign_in.welcome or bool(self._floor.calls)
 
-    async def visit(self, url: str, loopback: Loopback) -> dict[str, str]:
+    async def visit(self, url: str, loopback: Loopback, purpose: str = "sign_in") -> dict[str, str]:
         """Ask the person to open `url` and wait until the browser comes back; deadlines stand still meanwhile.
 
+        `purpose`: as in `UrlRequest`.
+
         Raises:
-            KnownFault: `auth` with `reason`: `declined`, `cancelled`, `denied`, `sign_in_timeout`, `insecure`.
+            KnownFault: `auth` with `reason`: `declined`, `cancelled`, `denied`, `sign_in_timeout`.
         """
-        refuse_insecure(url)
         loopback.expect(parse_qs(urlsplit(url).query).get("state", [""])[0])
         origin = self._floor.origin() or Origin(self._floor.server, self._floor.session)
-        request = UrlRequest(f"Sign in to {self._floor.server} at {urlsplit(url).netloc}", url, purpose="sign_in")
+        request = UrlRequest(f"Sign in to {self._floor.server} at {urlsplit(url).netloc}", url, purpose=purpose)
         self._sign_in.become(SignInState.SIGNING_IN)
         with self._floor.asking():
             asked = asyncio.ensure_future(self._reviewer.elicit(origin, request))
@@ -69,17 +69,3 @@ class Consent:
                 for one in every:
                     if not one.cancelled():
                         one.exception()  # Whichever came second is of no interest any more.
-
-
-def refuse_insecure(url: str) -> None:
-    """Nothing of a sign-in is sent in the clear, except within this machine.
-
-    Raises:
-        KnownFault: `auth` with `reason` `insecure`.
-    """
-    parts = urlsplit(url)
-    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-        return
-    raise KnownFault(
-        "auth", f"{parts.scheme}://{parts.netloc} is no place to sign in: only https is", reason="insecure"
-    )

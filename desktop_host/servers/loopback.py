@@ -7,6 +7,7 @@ import hmac
 from urllib.parse import parse_qs, urlsplit
 
 from desktop_host.core.errors import KnownFault
+from desktop_host.servers.oauth_web import plain
 
 PATH = "/callback"
 REQUEST_S = 10.0
@@ -110,9 +111,9 @@ class Loopback:
         if self._answer.done():
             return "200 OK", _DONE
         if "error" in query or "code" not in query:
-            why = query.get("error_description") or query.get("error") or "no code came back"
+            why = plain(query.get("error_description") or query.get("error") or "no code came back", 200)
             self._answer.set_exception(
-                KnownFault("auth", f"the sign-in was refused: {why[:200]}", reason="denied", detail=why[:200])
+                KnownFault("auth", f"the sign-in was refused: {why}", reason="denied", detail=why)
             )
             return "200 OK", _NOT_DONE
         self._answer.set_result({k: query[k] for k in ("code", "state", "iss") if k in query})

@@ -14,18 +14,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import httpx2
-from mcp.client.auth import OAuthFlowError
 from mcp.client.auth.utils import extract_field_from_www_auth, extract_scope_from_www_auth
-from pydantic import ValidationError
 
 from desktop_host.core.auth import SignInState
-from desktop_host.core.errors import HostError, KnownFault, PeerFault
+from desktop_host.core.errors import HostError, KnownFault
 from desktop_host.core.servers import Http, Sse
-from desktop_host.servers.consent import Consent, refuse_insecure
-from desktop_host.servers.http import HTTP_FAILED, HttpFacts, is_home, plain_transport, whole
+from desktop_host.servers.consent import Consent
+from desktop_host.servers.http import HTTP_FAILED, HttpFacts, is_home, whole
 from desktop_host.servers.loopback import Loopback
 from desktop_host.servers.oauth_grants import ClientRefused, CodeGrant, RefreshRefused
 from desktop_host.servers.oauth_make import Browser, make_grant
+from desktop_host.servers.oauth_web import is_secure, refuse_insecure, understood, web_for
 from desktop_host.servers.sign_in import SignIn
 from desktop_host.servers.wiring import Floor, Wiring
 
@@ -34,8 +33,6 @@ logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)
 
 NOT_SIGNED_IN = -32012
 """JSON-RPC code of a request that was not sent, or not taken, for want of a token."""
-WEB_S = 30.0
-"""Time limit of one request of a sign-in."""
 
 
 class Signed(httpx2.AsyncBaseTransport):
@@ -53,8 +50,9 @@ class Signed(httpx2.AsyncBaseTransport):
         self._inner, self._home, self._facts, self._lost = inner, httpx2.URL(launch.url), facts, lost
         self._sign_in: SignIn = wiring.sign_in
         self._consent = Consent(wiring.sign_in, wiring.reviewer, floor)
-        self._browser = Browser()
-        self._grant = make_grant(launch, wiring.sign_in, self._browser, send)
+        self._browser, self._redact = Browser(), wiring.redact
+        self._web = web_for(launch.url, launch.auth)
+        self._grant = make_grant(launch, wiring.sign_in, self._browser, self._web.send)
         self._auth = launch.auth
         self._loading = asyncio.Lock()
         self._loaded = False
@@ -65,6 +63,8 @@ class Signed(httpx2.AsyncBaseTransport):
         """Send with a token, if there is one; get one if the server wants one and we can."""
         if not is_home(self._home, request.url):
             return await self._inner.handle_async_request(request)
+        if not is_secure(str(request.url)):
+            return await self._in_the_clear(request)
         try:
             await self._load()
             if request.method != "DELETE":
@@ -82,6 +82,8 @@ class Signed(httpx2.AsyncBaseTransport):
         try:
             await self._obtain(request, response, sent)
         except HostError as fault:
+            with contextlib.suppress(HostError):
+                await self._grant.reload()  # Of a flow that failed half-way nothing stays.
             if response.status_code == 403:
                 return response  # The token is good, only not for this; the server's own words stand.
             await self._refuse(fault, sent)
@@ -93,6 +95,19 @@ class Signed(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
     # ---- inside
+    async def _in_the_clear(self, request: httpx2.Request) -> httpx2.Response:
+        """A server without https gets no token: anybody on the way could take it."""
+        response = await self._inner.handle_async_request(request)
+        if request.method == "DELETE" or not _challenged(response):
+            return response
+        await response.aclose()
+        try:
+            refuse_insecure(str(request.url))
+        except KnownFault as fault:
+            await self._refuse(fault, None)
+            return self._told(fault)
+        return response
+
     async def _load(self) -> None:
         async with self._loading:
             if self._loaded:
@@ -121,7 +136,8 @@ class Signed(httpx2.AsyncBaseTransport):
             if grant.bearer() is not None or not grant.can_refresh():
                 return  # Another connection, or another process, was faster.
             try:
-                await grant.refresh(send)
+                with understood(self._redact):
+                    await grant.refresh(self._web.send)
             except RefreshRefused:
                 pass  # The server will say what it wants.
             except ClientRefused:
@@ -142,17 +158,22 @@ class Signed(httpx2.AsyncBaseTransport):
             if isinstance(grant, CodeGrant):
                 grant.may_refresh = not step_up
             for _ in range(3):
+                known = grant.store.record.client
                 try:
                     return await self._flow(request, refusal)
                 except RefreshRefused:
                     if isinstance(grant, CodeGrant):
                         grant.may_refresh = False
                 except ClientRefused:
+                    fresh = grant.store.record.client != known
                     await grant.store.drop_client()
+                    if fresh:  # A registration of just now: another one would fare no better.
+                        raise KnownFault(
+                            "auth", "the server does not take the client that it has just registered",
+                            reason="client_forgotten",
+                        ) from None  # fmt: skip
                 await grant.reload()
-            raise KnownFault(
-                "auth", "the server forgot the client that it had just registered", reason="client_refused"
-            )
+            raise KnownFault("auth", "the server takes neither what we had nor what it just gave", reason="flow")
 
     def _lacks(self, refusal: httpx2.Response) -> bool:
         wanted = set((extract_scope_from_www_auth(refusal) or "").split())
@@ -175,11 +196,20 @@ class Signed(httpx2.AsyncBaseTransport):
         loopback = Loopback()
         try:
             await self._open(loopback, grant, ask)
-            self._browser.visit = lambda url: self._consent.visit(url, loopback) if ask else _nobody(self._sign_in.name)
+            more = "more_access" if refusal.status_code == 403 else "sign_in"
+            self._browser.visit = lambda url: self._visit(url, loopback, more) if ask else _nobody(self._sign_in.name)
             await self._driven(request, refusal)
+        except KnownFault as fault:
+            if fault.params.get("reason") in ("cancelled", "sign_in_timeout"):
+                await grant.store.drop_unproved_client()
+            raise
         finally:
             self._browser.visit = None
             await loopback.close()
+
+    async def _visit(self, url: str, loopback: Loopback, purpose: str) -> dict[str, str]:
+        await self._web.allow(url)
+        return await self._consent.visit(url, loopback, purpose)
 
     async def _open(self, loopback: Loopback, grant: CodeGrant, ask: bool) -> None:
         """Listen where the client is registered to come back to; else register it anew."""
@@ -205,21 +235,19 @@ class Signed(httpx2.AsyncBaseTransport):
         flow = self._grant.async_auth_flow(request)
         answered = False
         try:
-            outgoing = await flow.__anext__()
-            while True:
-                if outgoing is not request:
-                    response = await send(outgoing)
-                elif not answered:
-                    answered, response = True, refusal
-                else:
-                    return
-                outgoing = await flow.asend(response)
+            with understood(self._redact):
+                outgoing = await flow.__anext__()
+                while True:
+                    if outgoing is not request:
+                        response = await self._web.send(outgoing)
+                        await self._grant.look_at(outgoing, response)
+                    elif not answered:
+                        answered, response = True, refusal
+                    else:
+                        return
+                    outgoing = await flow.asend(response)
         except StopAsyncIteration:
             return
-        except OAuthFlowError as error:
-            raise KnownFault("auth", f"the sign-in failed: {_short(error)}", reason="flow") from error
-        except (ValidationError, ValueError) as error:
-            raise PeerFault("auth", f"the sign-in failed: {_short(error)}", reason="flow") from error
         finally:
             await flow.aclose()
 
@@ -241,26 +269,6 @@ class Signed(httpx2.AsyncBaseTransport):
         return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
 
 
-async def send(request: httpx2.Request) -> httpx2.Response:
-    """Send one request of a sign-in; it never shares anything with the connection to the server.
-
-    Raises:
-        KnownFault: `network`; `auth` with `reason` `insecure`: a secret would travel in the clear.
-    """
-    if request.method != "GET":
-        refuse_insecure(str(request.url))
-    transport = await asyncio.to_thread(plain_transport, str(request.url))
-    try:
-        async with httpx2.AsyncClient(transport=transport, timeout=WEB_S, trust_env=False) as client:
-            async with asyncio.timeout(WEB_S):
-                return await client.send(request, follow_redirects=False)
-    except (httpx2.TransportError, TimeoutError) as error:
-        said = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise KnownFault(
-            "network", f"{request.url.host} could not be reached for the sign-in: {said}", retryable=True
-        ) from error
-
-
 async def _nobody(name: str) -> dict[str, str]:
     raise KnownFault("auth", f"{name} wants you to sign in", reason="sign_in_needed")
 
@@ -269,8 +277,3 @@ def _challenged(response: httpx2.Response) -> bool:
     return response.status_code == 401 or (
         response.status_code == 403 and extract_field_from_www_auth(response, "error") == "insufficient_scope"
     )
-
-
-def _short(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text[:300] or type(error).__name__

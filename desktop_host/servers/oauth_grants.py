@@ -7,26 +7,20 @@ again on every 401 although it holds a refresh token. Its private names used her
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider, PrivateKeyJWTOAuthProvider
-from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
-from mcp.client.auth.oauth2 import OAuthContext
-from mcp.client.auth.utils import union_scopes
-from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken, ProtectedResourceMetadata
-from pydantic import AnyUrl, BaseModel, ValidationError
+from mcp.client.auth.utils import issuers_match, union_scopes
+from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+from pydantic import AnyUrl
 
-from desktop_host.core.auth import SignInState
 from desktop_host.core.errors import KnownFault
-from desktop_host.servers.sign_in import Record, SignIn
+from desktop_host.servers.oauth_store import Store, read_model
 
-_Model = TypeVar("_Model", bound=BaseModel)
 Send = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 
 
@@ -63,67 +57,17 @@ class Grant(Protocol):
         """
         ...
 
+    async def look_at(self, request: httpx2.Request, response: httpx2.Response) -> None:
+        """See each exchange of the flow before the SDK does.
+
+        Raises:
+            ClientRefused: a new registration, or another secret, is needed.
+        """
+        ...
+
     def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """The SDK's flow: yields the requests it wants sent, at last the one to be authenticated."""
         ...
-
-
-class Store:
-    """The SDK's token storage over the vault's record."""
-
-    def __init__(self, sign_in: SignIn, url: str, own_client: OAuthClientInformationFull | None = None) -> None:
-        self.sign_in, self.url = sign_in, url
-        self.record = Record(url)
-        self._own = own_client
-        self.context: OAuthContext | None = None
-        self.expiry: Callable[[], float | None] = lambda: None
-
-    async def load(self) -> Record:
-        """Read the vault."""
-        self.record = await self.sign_in.load(self.url)
-        return self.record
-
-    async def get_tokens(self) -> OAuthToken | None:
-        return _model(OAuthToken, self.record.tokens)
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        context = self.context
-        metadata = context.oauth_metadata if context else None
-        self.record = replace(
-            self.record,
-            tokens=_dumped(tokens),
-            expires_at=self.expiry(),
-            metadata=_dumped(metadata),
-            resource=_dumped(context.protected_resource_metadata) if context else None,
-            issuer=str(metadata.issuer) if metadata else self.record.issuer,
-        )
-        await self.sign_in.save(self.record)
-        self.sign_in.become(SignInState.SIGNED_IN)
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        if self._own is not None:
-            return self._own.model_copy(update={"issuer": self.record.issuer or None})
-        return _model(OAuthClientInformationFull, self.record.client)
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.record = replace(self.record, client=_dumped(client_info))
-        await self.sign_in.save(self.record)
-
-    async def drop_tokens(self) -> None:
-        """They are worth nothing any more."""
-        self.record = replace(self.record, tokens=None, expires_at=None)
-        await self.sign_in.save(self.record)
-
-    async def drop_client(self) -> None:
-        """The registration is gone, and with it all tokens.
-
-        Raises:
-            KnownFault: `auth`, `reason` `client_refused`: it is the person's own client.
-        """
-        if self._own is not None:
-            raise KnownFault("auth", "the server does not take the client id or its secret", reason="client_refused")
-        self.record = replace(self.record, client=None, tokens=None, expires_at=None)
-        await self.sign_in.save(self.record)
 
 
 class Remembering(OAuthClientProvider):
@@ -157,6 +101,9 @@ class Remembering(OAuthClientProvider):
         self._match_client_auth()
         await self._refreshed(await send(await self._refresh_token()))
 
+    async def look_at(self, request: httpx2.Request, response: httpx2.Response) -> None:
+        """What there is to see is seen where the SDK handles it."""
+
     async def _initialize(self) -> None:
         await super()._initialize()
         context, record = self.context, self.store.record
@@ -164,9 +111,9 @@ class Remembering(OAuthClientProvider):
         if record.issuer and getattr(self, "_issuer", "") is None:
             # Our own credentials go where they went before, and nowhere else.
             setattr(self, "_issuer", record.issuer)  # noqa: B010
-        context.oauth_metadata = _model(OAuthMetadata, record.metadata) or context.oauth_metadata
+        context.oauth_metadata = read_model(OAuthMetadata, record.metadata) or context.oauth_metadata
         context.protected_resource_metadata = (
-            _model(ProtectedResourceMetadata, record.resource) or context.protected_resource_metadata
+            read_model(ProtectedResourceMetadata, record.resource) or context.protected_resource_metadata
         )
 
     async def _perform_authorization(self) -> httpx2.Request:
@@ -180,9 +127,8 @@ class Remembering(OAuthClientProvider):
     async def _handle_token_response(self, response: httpx2.Response) -> None:
         if self._refreshing:
             await self._refreshed(response)
-        elif await _error_of(response) in ("invalid_client", "unauthorized_client"):
-            raise ClientRefused
         else:
+            await refuse_client(response)
             await super()._handle_token_response(response)
 
     async def _refreshed(self, response: httpx2.Response) -> None:
@@ -191,9 +137,7 @@ class Remembering(OAuthClientProvider):
             raise KnownFault(
                 "network", f"{response.url.host} answered {status} to the refresh of a token", retryable=True
             )
-        error = await _error_of(response)
-        if error in ("invalid_client", "unauthorized_client"):
-            raise ClientRefused
+        await refuse_client(response)
         if not await self._handle_refresh_response(response):
             await self.store.drop_tokens()
             raise RefreshRefused
@@ -212,6 +156,36 @@ class CodeGrant(Remembering):
     """A person signs in with the browser."""
 
     interactive = True
+    issuer = ""
+    """The only authorization server that may see the person's own client; empty: the first one, from then on."""
+    pkce_unlisted = False
+    """Whether an authorization server may do without saying that it knows PKCE."""
+
+    def _expected_issuer(self) -> str:
+        """The SDK's; asked before anything is sent to the authorization server.
+
+        Raises:
+            KnownFault: `auth`, `reason` `issuer_changed`.
+        """
+        expected = super()._expected_issuer()
+        bound = self.issuer or self.store.record.issuer
+        if self.store.own and bound and not issuers_match(bound, expected):
+            raise KnownFault(
+                "auth", f"the server now names {expected} to sign in at; your client belongs to {bound}",
+                reason="issuer_changed", issuer=expected, bound=bound,
+            )  # fmt: skip
+        return expected
+
+    async def _perform_authorization_code_grant(self) -> tuple[str, str]:
+        metadata = self.context.oauth_metadata
+        taken = metadata.code_challenge_methods_supported if metadata else ["S256"]
+        # MCP 2025-11-25, authorization: a client must not go on where the list is missing.
+        if "S256" not in (taken or ()) and not (taken is None and self.pkce_unlisted):
+            raise KnownFault(
+                "auth", f"{self._expected_issuer()} does not say that it protects sign-ins with PKCE (S256)",
+                reason="no_pkce", issuer=self._expected_issuer(),
+            )  # fmt: skip
+        return await super()._perform_authorization_code_grant()
 
     def come_back_to(self, uri: str) -> None:
         """Where the browser comes back to."""
@@ -226,39 +200,17 @@ class JwtGrant(Remembering, PrivateKeyJWTOAuthProvider):
     """The host signs in with a signed assertion."""
 
 
-class EnterpriseGrant(IdentityAssertionOAuthProvider):
-    """The organisation's identity provider vouches for the person."""
-
-    interactive = False
-    store: Store
-
-    def keep_in(self, store: Store) -> None:
-        """Bind to the store; call once, before use."""
-        self.store = store
-        store.expiry = lambda: self._expiry
-
-    async def reload(self) -> None:
-        await self.store.load()
-        self._tokens = await self.store.get_tokens()
-        self._expiry = self.store.record.expires_at
-        self._initialized = True
-
-    def bearer(self) -> str | None:
-        good = self._tokens is not None and (self._expiry is None or time.time() <= self._expiry)
-        return self._tokens.access_token if self._tokens is not None and good else None
-
-    def can_refresh(self) -> bool:
-        return False  # A new assertion does it, without a person.
-
-    async def refresh(self, send: Send) -> None:
-        raise RefreshRefused
-
-
 def without_issuer_warning(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Make a provider; that the issuer is not configured is no news: the first one seen is kept to."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return make(*args, **kwargs)
+
+
+async def refuse_client(response: httpx2.Response) -> None:
+    """Raises: ClientRefused, the answer says that the client is not known or its secret is wrong."""
+    if await _error_of(response) in ("invalid_client", "unauthorized_client"):
+        raise ClientRefused
 
 
 async def _error_of(response: httpx2.Response) -> str:
@@ -267,17 +219,6 @@ async def _error_of(response: httpx2.Response) -> str:
         return ""
     try:
         body = json.loads(await response.aread())
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return str(body.get("error", "")) if isinstance(body, dict) else ""
-
-
-def _dumped(model: BaseModel | None) -> dict[str, Any] | None:
-    return model.model_dump(mode="json", exclude_none=True) if model is not None else None
-
-
-def _model(kind: type[_Model], data: dict[str, Any] | None) -> _Model | None:
-    try:
-        return kind.model_validate(data) if data else None
-    except ValidationError:
-        return None

@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx2
 from mcp.client.auth.extensions.client_credentials import SignedJWTParameters
 from mcp.client.auth.utils import is_valid_client_metadata_url
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
 from pydantic import AnyUrl
 
 from desktop_host.core.auth import ClientCredentials, EnterpriseManaged, OAuth
-from desktop_host.core.errors import KnownFault, UserFault
+from desktop_host.core.errors import UserFault
 from desktop_host.core.servers import Http, Sse
+from desktop_host.servers.oauth_enterprise import EnterpriseGrant, enterprise_grant
 from desktop_host.servers.oauth_grants import (
     CodeGrant,
-    EnterpriseGrant,
     JwtGrant,
     Remembering,
     SecretGrant,
     Send,
-    Store,
     without_issuer_warning,
 )
+from desktop_host.servers.oauth_store import Store
+from desktop_host.servers.oauth_web import merged
 from desktop_host.servers.sign_in import SignIn
-
-_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 
 class Browser:
@@ -34,11 +32,14 @@ class Browser:
 
     def __init__(self) -> None:
         self.visit: Callable[[str], Awaitable[dict[str, str]]] | None = None
+        self.endpoint: Callable[[], str] = lambda: ""
+        """The authorization endpoint as the metadata names it."""
         self._url = ""
 
     async def go(self, url: str) -> None:
         """The SDK's redirect handler."""
-        self._url = url
+        endpoint = self.endpoint()
+        self._url = merged(endpoint, url) if "?" in endpoint or "#" in endpoint else url
 
     async def back(self) -> AuthorizationCodeResult:
         """The SDK's callback handler."""
@@ -60,7 +61,7 @@ def make_grant(launch: Http | Sse, sign_in: SignIn, browser: Browser, send: Send
         case ClientCredentials():
             return _credentials(auth, url, sign_in)
         case EnterpriseManaged():
-            return _enterprise(auth, url, sign_in, send)
+            return enterprise_grant(auth, url, sign_in, send)
     raise AssertionError("a server without a sign-in has no grant")
 
 
@@ -89,13 +90,19 @@ def _code(auth: OAuth, url: str, sign_in: SignIn, browser: Browser) -> CodeGrant
         software_id="desktop-host",
     )
     grant = CodeGrant(url, metadata, store, browser.go, browser.back, client_metadata_url=document or None)
-    grant.scopes = auth.scopes
+    grant.scopes, grant.issuer, grant.pkce_unlisted = auth.scopes, auth.issuer, auth.pkce_unlisted
     grant.keep_in(store)
+
+    def endpoint() -> str:
+        found = grant.context.oauth_metadata
+        return str(found.authorization_endpoint) if found else ""
+
+    browser.endpoint = endpoint
     return grant
 
 
 def _credentials(auth: ClientCredentials, url: str, sign_in: SignIn) -> SecretGrant | JwtGrant:
-    store, scope, issuer = Store(sign_in, url), " ".join(auth.scopes) or None, auth.issuer or None
+    store, scope, issuer = Store(sign_in, url, own=True), " ".join(auth.scopes) or None, auth.issuer or None
     grant: SecretGrant | JwtGrant
     if auth.private_key:
         signing = SignedJWTParameters(
@@ -110,33 +117,5 @@ def _credentials(auth: ClientCredentials, url: str, sign_in: SignIn) -> SecretGr
             SecretGrant, url, store, auth.client_id, auth.client_secret, scope=scope, issuer=issuer
         )
     grant.scopes = auth.scopes
-    grant.keep_in(store)
-    return grant
-
-
-def _enterprise(auth: EnterpriseManaged, url: str, sign_in: SignIn, send: Send) -> EnterpriseGrant:
-    async def vouched(audience: str, resource: str) -> str:
-        """RFC 8693: the identity token for an assertion that the server's authorization server takes."""
-        form = {
-            "grant_type": _EXCHANGE,
-            "requested_token_type": "urn:ietf:params:oauth:token-type:id-jag",
-            "subject_token": auth.idp_token,
-            "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
-            "audience": audience,
-            "resource": resource,
-            "client_id": auth.idp_client_id,
-        }
-        response = await send(httpx2.Request("POST", auth.idp_token_endpoint, data=form))
-        if response.status_code == 200 and isinstance(made := response.json().get("access_token"), str):
-            return made
-        raise KnownFault(
-            "auth", f"{response.url.host}, the identity provider, answered {response.status_code}", reason="idp_refused"
-        )
-
-    store = Store(sign_in, url)
-    grant = EnterpriseGrant(
-        url, store, auth.client_id, auth.client_secret, auth.issuer, vouched,
-        scope=" ".join(auth.scopes) or None, token_endpoint_auth_method="client_secret_basic",
-    )  # fmt: skip
     grant.keep_in(store)
     return grant

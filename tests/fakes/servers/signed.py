@@ -1,6 +1,6 @@
 """A remote MCP server that wants to be signed in to, and its authorization server on an origin of its own.
 
-Both of the standard library, in threads. Codes are given without asking; PKCE, redirect addresses, clients and
+Both in threads. Codes are given without asking; PKCE, redirect addresses, clients and
 rotation are checked as a real one would.
 """
 
@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+import jwt
 
 TOOLS = ["echo", "slow", "admin"]
 
@@ -52,6 +54,30 @@ class Signed:
     denies: bool = False
     greets: bool = False
     """Whether anybody may connect; only tools need a token then."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Over what the authorization server says of itself; None leaves a key out."""
+    resource: dict[str, Any] = field(default_factory=dict)
+    """Over what the MCP server says of itself as a resource."""
+    challenge: str | None = None
+    """What `resource_metadata` of a refusal is, in place of the true address; empty: it is left out."""
+    well_known: str = "/.well-known/oauth-authorization-server"
+    """The only place that has the authorization server's metadata."""
+    about_at: str = "/.well-known/oauth-protected-resource/mcp"
+    """The only place that has the resource's, for `/mcp`."""
+    back: dict[str, str] = field(default_factory=dict)
+    """Over the parameters that the browser brings back."""
+    given: dict[str, Any] = field(default_factory=dict)
+    """Over what comes with a token."""
+    forgetful: bool = False
+    """Whether a client that registered is known to the pages for persons only."""
+    padding: int = 0
+    """Bytes that are added to the metadata."""
+    hangs: str = ""
+    """A path of the authorization server that does not answer until the end."""
+    moves: str = ""
+    """Where the token endpoint sends everybody (307: with all they brought)."""
+    key: str = ""
+    """PEM: if set, the client `robot` signs with it."""
     seen: list[Seen] = field(default_factory=list)
     clients: dict[str, dict[str, Any]] = field(default_factory=dict)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -121,17 +147,31 @@ class Signed:
         if refresh:
             made["refresh_token"] = f"rt-{secrets.token_hex(8)}"
             self.refresh[str(made["refresh_token"])] = scope
-        return made
+        return {**made, **self.given}
 
     def token(self, form: dict[str, str], basic: tuple[str, str] | None) -> tuple[int, dict[str, Any]]:
         client, password = basic or (form.get("client_id", ""), form.get("client_secret", ""))
-        if client == "known" and self.secret:
+        if form.get("grant_type") == "urn:ietf:params:oauth:grant-type:token-exchange":
+            if form.get("subject_token") != "who-i-am" or form.get("audience") != self.issuer:
+                return 400, {"error": "invalid_request"}
+            return 200, {"access_token": f"jag:{form.get('resource')}", "token_type": "N_A"}
+        if "client_assertion" in form:
+            try:
+                said = jwt.decode(form["client_assertion"], self.key, ["ES256"], audience=[self.issuer])
+            except jwt.InvalidTokenError:
+                return 401, {"error": "invalid_client"}
+            client = said["sub"]
+            if client != "robot":
+                return 401, {"error": "invalid_client"}
+        elif client == "known" and self.secret:
             way = "client_secret_basic" if basic else "client_secret_post"
             if password != self.secret or way not in self.auth_methods:
                 return 401, {"error": "invalid_client"}
         elif client not in self.clients and not (self.cimd and client.startswith("https://")):
             return 401, {"error": "invalid_client"}
         match form.get("grant_type"):
+            case "authorization_code" if self.forgetful:
+                return 401, {"error": "invalid_client"}
             case "authorization_code":
                 asked = self.codes.pop(form.get("code", ""), None)
                 digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
@@ -154,6 +194,10 @@ class Signed:
                     return 200, self.grant(self.refresh[old], refresh=False)
                 self.spent.add(old)
                 return 200, self.grant(self.refresh.pop(old))
+            case "urn:ietf:params:oauth:grant-type:jwt-bearer":
+                if form.get("assertion") != f"jag:{self.url}":
+                    return 400, {"error": "invalid_grant"}
+                return 200, self.grant(form.get("scope", "read"), refresh=False)
             case "client_credentials":
                 return 200, self.grant(form.get("scope", ""), refresh=False)
         return 400, {"error": "unsupported_grant_type"}
@@ -194,30 +238,39 @@ def _authorization(peer_: Signed) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             self.take()
             at = urlsplit(self.path)
-            if at.path == "/.well-known/oauth-authorization-server":
+            if peer_.hangs == at.path:
+                peer_.gate.wait(20)
+            if at.path == peer_.well_known:
                 base = peer_.issuer
-                self.give(200, {
+                about = {
                     "issuer": base, "authorization_endpoint": f"{base}/authorize", "token_endpoint": f"{base}/token",
                     "registration_endpoint": f"{base}/register", "response_types_supported": ["code"],
                     "code_challenge_methods_supported": ["S256"], "scopes_supported": ["read", "admin"],
                     "token_endpoint_auth_methods_supported": list(peer_.auth_methods),
                     "client_id_metadata_document_supported": peer_.cimd,
                     **({"revocation_endpoint": f"{base}/revoke"} if peer_.revokes else {}),
-                })  # fmt: skip
+                    **({"padding": "x" * peer_.padding} if peer_.padding else {}), **peer_.metadata,
+                }  # fmt: skip
+                self.give(200, {k: v for k, v in about.items() if v is not None})
             elif at.path == "/authorize":
                 asked = {k: v[0] for k, v in parse_qs(at.query).items()}
                 known = peer_.clients.get(asked["client_id"])
                 if known is not None and asked["redirect_uri"] not in known["redirect_uris"]:
                     return self.give(400, {"error": "invalid_redirect_uri"})
-                code = secrets.token_hex(8)
+                if known is None and asked["client_id"] != "known" and not asked["client_id"].startswith("https://"):
+                    return self.give(400, {"error": "unknown client"})  # A page for the person; nobody is sent back.
+                code = f"code-{secrets.token_hex(8)}"
                 peer_.codes[code] = asked
                 back = {"error": "access_denied", "error_description": "not you"} if peer_.denies else {"code": code}
-                self.give(302, location=f"{asked['redirect_uri']}?{urlencode({**back, 'state': asked['state']})}")
+                back = {**back, "state": asked["state"], **peer_.back}
+                self.give(302, location=f"{asked['redirect_uri']}?{urlencode(back)}")
             else:
                 self.give(404)
 
         def do_POST(self) -> None:
             seen = self.take()
+            if peer_.moves and seen.path == "/token":
+                return self.give(307, location=peer_.moves)
             with peer_.lock:
                 if seen.path == "/register":
                     client = {**json.loads(seen.body), "client_id": f"client-{secrets.token_hex(4)}"}
@@ -243,10 +296,10 @@ def _mcp(peer_: Signed) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             seen = self.take()
-            if seen.path.startswith(known := "/.well-known/oauth-protected-resource/"):
-                resource = peer_.url.replace("/mcp", "/" + seen.path.removeprefix(known))
+            if seen.path in (peer_.about_at, "/.well-known/oauth-protected-resource/sse"):
+                resource = peer_.url.replace("/mcp", "/sse") if seen.path.endswith("/sse") else peer_.url
                 about = {"resource": resource, "authorization_servers": [peer_.issuer], "scopes_supported": ["read"]}
-                return self.give(200, about)
+                return self.give(200, {**about, **peer_.resource})
             if seen.path == "/sse" and not self.token()[0]:
                 return self.refuse()
             if seen.path == "/sse":
@@ -278,7 +331,8 @@ def _mcp(peer_: Signed) -> type[BaseHTTPRequestHandler]:
             return f"{peer_.url.removesuffix('/mcp')}/.well-known/oauth-protected-resource{path}"
 
         def refuse(self) -> None:
-            self.give(401, None, www_authenticate=f'Bearer resource_metadata="{self.about}"')
+            where = self.about if peer_.challenge is None else peer_.challenge
+            self.give(401, None, www_authenticate=f'Bearer resource_metadata="{where}"' if where else "Bearer")
 
         def give(self, status: int, body: Any = None, **headers: str) -> None:
             if self.path == "/messages" and status == 200:
