@@ -20,6 +20,7 @@ CALLS = "app-"
 """How the ids of calls begin that a page makes, and not the model."""
 _SOURCE = re.compile(r"(?:https|wss)://(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::\d{1,5})?")
 """What a page may ask to load from: encrypted origins by name, with at most one wildcard in front."""
+_LISTS = ("connectDomains", "resourceDomains", "frameDomains", "baseUriDomains")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,12 @@ class AppPage:
     """The value of its `Content-Security-Policy` header."""
     origins: tuple[str, ...] = ()
     """Every address outside that the policy lets through."""
-    border: bool = True
+    border: bool | None = None
+    """Whether it wants an edge and a background of the host's; None: the host decides."""
+    csp: FrozenDict = EMPTY
+    """What of `ui.csp` was granted, by its own keys."""
+    spec: ToolSpec | None = None
+    """The tool."""
 
 
 def page_of(spec: ToolSpec) -> str | None:
@@ -54,30 +60,46 @@ def for_app(spec: ToolSpec) -> bool:
     return _visible(spec, "app")
 
 
-def policy(meta: Any) -> tuple[str, tuple[str, ...]]:
-    """The content security policy of a page, from its resource's `_meta`, and the origins that it lets through.
+def granted(meta: Any) -> FrozenDict:
+    """What a page may load from, by the keys of `ui.csp` in its resource's `_meta`.
 
-    What is not asked for is shut; what is asked for in another form than an encrypted origin is left out.
+    What is asked for in another form than an encrypted origin is left out.
     """
     ui = meta.get("ui") if isinstance(meta, FrozenDict) else None
     asked = ui.get("csp") if isinstance(ui, FrozenDict) else None
-
-    def listed(key: str) -> tuple[str, ...]:
+    lists: dict[str, tuple[str, ...]] = {}
+    for key in _LISTS:
         found = asked.get(key) if isinstance(asked, FrozenDict) else None
         texts = [x for x in found if isinstance(x, str)] if isinstance(found, tuple) else []
-        return tuple(x for x in texts[:50] if _SOURCE.fullmatch(x))
+        if good := tuple(x for x in texts[:50] if _SOURCE.fullmatch(x)):
+            lists[key] = good
+    return FrozenDict(lists)
 
-    loaded, connected, framed = listed("resourceDomains"), listed("connectDomains"), listed("frameDomains")
+
+def bordered(meta: Any) -> bool | None:
+    """What a page says of an edge around it; None where it leaves that to the host."""
+    ui = meta.get("ui") if isinstance(meta, FrozenDict) else None
+    wish = ui.get("prefersBorder") if isinstance(ui, FrozenDict) else None
+    return wish if isinstance(wish, bool) else None
+
+
+def policy(meta: Any) -> tuple[str, tuple[str, ...]]:
+    """The content security policy of a page, from its resource's `_meta`, and the origins that it lets through.
+
+    What is not asked for is shut.
+    """
+    lists = granted(meta)
+    connected, loaded, framed, based = (lists.get(key, ()) for key in _LISTS)
 
     def line(name: str, own: str, more: Iterable[str]) -> str:
         return " ".join([name, *(x for x in (own,) if x), *more]) if own or more else f"{name} 'none'"
 
     rules = [
-        "default-src 'none'", "object-src 'none'", "form-action 'none'", "base-uri 'none'", "worker-src blob:",
+        "default-src 'none'", "object-src 'none'", "form-action 'none'", "worker-src blob:",
         line("script-src", "'self' 'unsafe-inline' blob:", loaded), line("style-src", "'self' 'unsafe-inline'", loaded),
         line("img-src", "'self' data: blob:", loaded), line("font-src", "'self' data:", loaded),
         line("media-src", "'self' data: blob:", loaded), line("connect-src", "", connected),
-        line("frame-src", "", framed),
+        line("frame-src", "", framed), line("base-uri", "", based),
     ]  # fmt: skip
     return "; ".join(rules), tuple(dict.fromkeys((*loaded, *connected, *framed)))
 

@@ -89,6 +89,10 @@ class ToolEntry:
     """Code of why the host could not have the call done."""
     subtasks: tuple[SubtaskEntry, ...] = ()
     """In the order of the call."""
+    page: str = ""
+    """The tool whose page asked for it; empty where the model did."""
+    meta: Json = None
+    """`_meta` of the result, for the tool's page."""
 
 
 @dataclass(frozen=True, slots=True)

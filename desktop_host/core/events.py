@@ -21,7 +21,7 @@ from desktop_host.core.events_model import (
 from desktop_host.core.messages import ContentBlock, Message, Outcome
 from desktop_host.core.permissions import Effect
 from desktop_host.core.servers import ServerStatus
-from desktop_host.core.session_events import Branched, FeedbackGiven, SubtaskChanged
+from desktop_host.core.session_events import Branched, FeedbackGiven, PageSaid, SubtaskChanged
 from desktop_host.core.sessions import SessionState, TurnStatus, TurnStop
 from desktop_host.core.skill_events import SkillPinned
 from desktop_host.core.skills import SkillPin
@@ -29,10 +29,10 @@ from desktop_host.core.values import EMPTY, FrozenDict, Json
 
 __all__ = [
     "AskRaised", "AskSettled", "AssistantSaid", "Attachment", "Branched", "Compacted", "CompactionUndone", "Event",
-    "FeedbackGiven", "LibraryChanged", "Notice", "RetryScheduled", "RouteChanged", "ServerChanged", "SessionOpened",
-    "SessionRenamed", "SkillPinned", "SkillsChosen", "Stamped", "StateChanged", "SubtaskChanged", "ThinkingStreamed",
-    "TokenDelta", "ToolProgress", "ToolRequested", "ToolSettled", "ToolStarted", "ToolsChanged", "TurnEnded",
-    "TurnStarted", "UsageRecorded", "UserSaid", "subject",
+    "FeedbackGiven", "LibraryChanged", "Notice", "PageSaid", "RetryScheduled", "RouteChanged", "ServerChanged",
+    "SessionOpened", "SessionRenamed", "SkillPinned", "SkillsChosen", "Stamped", "StateChanged", "SubtaskChanged",
+    "ThinkingStreamed", "TokenDelta", "ToolProgress", "ToolRequested", "ToolSettled", "ToolStarted", "ToolsChanged",
+    "TurnEnded", "TurnStarted", "UsageRecorded", "UserSaid", "subject",
 ]  # fmt: skip
 
 
@@ -129,6 +129,10 @@ class ToolRequested(Kept):
     verdict: Effect
     reason: str = ""
     title: str = ""
+    page: str = ""
+    """Where a page of a server asked for it and not the model (MCP Apps): the tool that the page belongs to."""
+    told: bool = True
+    """Whether the model hears of a page's call: not where the tool is for pages alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,8 @@ class ToolSettled(Kept):
     duration_ms: float = 0.0
     problem: str = ""
     """Where the host, not the server, made the outcome: the code of why, for the person's own language."""
+    meta: Json = None
+    """`_meta` of the result of a tool that has a page: for that page, never for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +262,7 @@ Event: TypeAlias = (
     | AssistantSaid | ToolRequested | ToolStarted | ToolProgress | ToolSettled | AskRaised | AskSettled
     | RouteChanged | UsageRecorded | RetryScheduled | Compacted | CompactionUndone | Notice | ToolsChanged | TurnEnded
     | StateChanged | ServerChanged | LibraryChanged | SkillPinned | Branched | FeedbackGiven | SubtaskChanged
+    | PageSaid
 )  # fmt: skip
 
 

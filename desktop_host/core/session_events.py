@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from desktop_host.core.delivery import Kept
-from desktop_host.core.values import FrozenDict
+from desktop_host.core.values import FrozenDict, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,23 @@ class FeedbackGiven(Kept):
     good: bool | None
     """None: the earlier word is taken back."""
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSaid(Kept):
+    """A page of a server has something for the model's context (MCP Apps, `ui/update-model-context`).
+
+    The newest of each page counts; the model gets it with the person's next message.
+    """
+
+    type: ClassVar[str] = "page_said"
+    call_id: str
+    """The call in whose card the page stands."""
+    server: str
+    tool: str
+    """The tool that the page belongs to."""
+    text: str = ""
+    structured: Json = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
         case ev.ToolRequested() as e:
             return _put(t, replace(
                 _tool(t, e.call_id, turn), server=e.server, tool=e.tool, title=e.title, arguments=e.arguments,
-                verdict=e.verdict,
+                verdict=e.verdict, page=e.page,
             ))  # fmt: skip
         case ev.ToolStarted(call_id=call_id):
             return _put(t, replace(_tool(t, call_id, turn), started=True, started_at=s.t))
@@ -154,7 +154,7 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
         case ev.ToolSettled() as e:
             return _put(t, replace(
                 _tool(t, e.call_id, turn), outcome=e.outcome, content=e.content, structured=e.structured,
-                duration_ms=e.duration_ms, problem=e.problem,
+                duration_ms=e.duration_ms, problem=e.problem, meta=e.meta,
             ))  # fmt: skip
         case ev.AskRaised(ask=ask):
             return _put(t, AskEntry(f"ask:{ask.ask_id}", turn, ask))
@@ -202,6 +202,9 @@ def _fold(t: Transcript, s: ev.Stamped) -> Transcript:
             return _put(t, replace(told, good=e.good)) if told else t
         case ev.SubtaskChanged() as e:
             return _subtask(t, s, e)
+        case ev.PageSaid() as e:
+            params = FrozenDict({"server": e.server, "tool": e.tool, "text": e.text, "structured": e.structured})
+            return _put(t, NoticeEntry(f"page:{e.call_id}", turn, "page_said", params))
         case ev.ServerChanged() | ev.LibraryChanged():
             return t
 

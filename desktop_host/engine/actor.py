@@ -139,6 +139,8 @@ class SessionActor:
                     mail.cancel()
                     idle.cancel()
                 if not self._mailbox:
+                    if self.context.page_calls:
+                        continue
                     self._on_idle(self)
                     return
             async with self.context.exclusive:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from desktop_host.core.apps import for_model, page_of
 from desktop_host.core.asks import Advice
 from desktop_host.core.errors import HostError
 from desktop_host.core.events import ToolProgress, ToolRequested, ToolSettled, ToolStarted
@@ -15,7 +16,7 @@ from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.messages import Outcome, Text, ToolCall
 from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.tools import ToolSpec
-from desktop_host.core.values import FrozenDict
+from desktop_host.core.values import FrozenDict, Json, canonical
 from desktop_host.engine import tasks
 from desktop_host.engine.context import SessionContext
 from desktop_host.engine.parts import Parts
@@ -23,6 +24,8 @@ from desktop_host.engine.time_left import TimeLeft
 from desktop_host.engine.tool_search import RESET
 from desktop_host.engine.toolkit import Resolved
 
+META_CHARS = 65_536
+"""Of `_meta` of a result, as JSON, that a page may have."""
 _log = logging.getLogger(__name__)
 
 
@@ -36,6 +39,8 @@ class _Decided:
     locked: tuple[str, ...] = ()
     """Arguments that the person has fixed."""
     advice: Advice | None = None
+    page: str = ""
+    """The tool whose page asks."""
 
 
 class Calls:
@@ -56,7 +61,7 @@ class Calls:
         Raises:
             HostError: a call could not be journaled; the others are cancelled, since nothing can be kept.
         """
-        decided = [await self._decide(call) for call in calls]
+        decided = [await self._announced(await self._decide(self._resolved(call), call)) for call in calls]
         limit = asyncio.Semaphore(self._parts.settings.current().tools.parallel)
         pump = asyncio.create_task(self._pump())
         try:
@@ -70,8 +75,33 @@ class Calls:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
 
-    async def _decide(self, call: ToolCall) -> _Decided:
-        resolved = self._resolved(call)
+    async def of_page(self, spec: ToolSpec, call: ToolCall, page: str) -> ToolOutcome:
+        """Run a call that a page of a server asked for, by the rules that hold for the model's.
+
+        Args:
+            spec: the tool; it may be for pages alone.
+            call: its id begins with `apps.CALLS`.
+            page: the tool that the page belongs to.
+
+        Raises:
+            HostError: it could not be journaled.
+        """
+        toolkit = self._parts.toolkit
+        resolved = toolkit.of_page(self._context.session, spec, call) if toolkit else Resolved(spec, call)
+        decided = replace(await self._decide(resolved, call), page=page)
+        await self._announced(decided)
+        pump = asyncio.create_task(self._pump())
+        try:
+            return await self._settle(decided, asyncio.Semaphore())
+        except asyncio.CancelledError:
+            if call.id in self._context.conversation.pages.open:
+                await self._context.emit(ToolSettled(call.id, Outcome.CANCELLED))
+            raise
+        finally:
+            pump.cancel()
+            await asyncio.gather(pump, return_exceptions=True)
+
+    async def _decide(self, resolved: Resolved, call: ToolCall) -> _Decided:
         spec, call = resolved.spec, resolved.call
         if spec is None or resolved.answer is not None:
             reason = "unknown_tool" if spec is None else "group_off"
@@ -85,6 +115,10 @@ class Calls:
             if advice is not None and advice.verdict != "safe" and verdict.effect is Effect.ALLOW:
                 verdict = Verdict(Effect.ASK, "safety_check")
             decided = _Decided(call, spec, verdict, locked=resolved.locked, advice=advice)
+        return decided
+
+    async def _announced(self, decided: _Decided) -> _Decided:
+        call, spec = decided.call, decided.spec
         await self._context.emit(
             ToolRequested(
                 call.id,
@@ -95,6 +129,8 @@ class Calls:
                 decided.verdict.effect,
                 decided.verdict.reason,
                 spec.display_name if spec else call.wire_name,
+                decided.page,
+                spec is None or for_model(spec),
             )
         )
         return decided
@@ -106,7 +142,7 @@ class Calls:
         spec = context.table.find(call.wire_name)
         return Resolved(spec, call, None if spec else context.table.unknown(call.wire_name))
 
-    async def _settle(self, one: _Decided, limit: asyncio.Semaphore) -> None:
+    async def _settle(self, one: _Decided, limit: asyncio.Semaphore) -> ToolOutcome:
         started = self._parts.clock.monotonic()
         try:
             outcome = await self._outcome(one, limit)
@@ -118,8 +154,11 @@ class Calls:
         took = outcome.duration_ms or (self._parts.clock.monotonic() - started) * 1000
         problem = str(outcome.raw.get("host_error", "")) if isinstance(outcome.raw, FrozenDict) else ""
         await self._context.emit(
-            ToolSettled(one.call.id, outcome.outcome, outcome.content, outcome.structured, took, problem)
+            ToolSettled(
+                one.call.id, outcome.outcome, outcome.content, outcome.structured, took, problem, _meta(one, outcome)
+            )
         )
+        return outcome
 
     async def _outcome(self, one: _Decided, limit: asyncio.Semaphore) -> ToolOutcome:
         if one.answer is not None or one.spec is None:
@@ -182,8 +221,16 @@ class Calls:
             for call_id, r in reports.items():
                 speed = self._speeds.setdefault(call_id, TimeLeft())
                 left = speed.estimate(self._parts.clock.monotonic(), r.progress, r.total)
-                if call_id in self._context.conversation.unsettled:
+                if call_id in self._context.conversation.unsettled or call_id in self._context.conversation.pages.open:
                     await self._context.emit(ToolProgress(call_id, r.progress, r.total, r.message, left))
+
+
+def _meta(one: _Decided, outcome: ToolOutcome) -> Json:
+    """`_meta` of a result whose tool has a page, which may want it; the journal keeps no more than it must."""
+    if one.spec is None or page_of(one.spec) is None or not isinstance(outcome.raw, FrozenDict):
+        return None
+    meta: Json = outcome.raw.get("_meta")
+    return meta if meta and len(canonical(meta)) <= META_CHARS else None
 
 
 def _leaves(group: ExceptionGroup[Exception]) -> Iterator[Exception]:

@@ -66,6 +66,8 @@ class SessionContext:
         """Held by a running turn, and by whatever else changes what the model is told."""
         self.live: tuple[list[str], list[str]] | None = None
         """Text and reasoning of the reply that streams now; what no journal holds yet."""
+        self.page_calls = 0
+        """Calls of pages under way: the session stays open for them."""
         self._granted: tuple[Rule, ...] = ()
         self._announced: ToolsChanged | None = None
         self._apply_tools = False

@@ -8,8 +8,10 @@ from desktop_host.core.events import (
     AssistantSaid,
     Compacted,
     CompactionUndone,
+    PageSaid,
     SkillsChosen,
     Stamped,
+    ToolRequested,
     ToolSettled,
     TurnEnded,
     TurnStarted,
@@ -30,6 +32,7 @@ from desktop_host.core.messages import (
 from desktop_host.core.tokens import most, of_message, of_text
 from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import canonical
+from desktop_host.engine.page_notes import PageNotes
 from desktop_host.engine.repair import CONTINUE, repair
 
 _TOLD = {
@@ -68,6 +71,8 @@ class Conversation:
         """Calls whose result the model got cut, with the place (`seq`) of the whole."""
         self.held = False
         """A summary was undone: none is made by itself until a model refuses the conversation."""
+        self.pages = PageNotes()
+        """What pages of servers did since the person's last message."""
         self._names: dict[str, str] = {}
         self._request = -1
         """Index of the person's last message."""
@@ -86,6 +91,8 @@ class Conversation:
             case UserSaid() as said:
                 self.turns = max(self.turns, stamped.turn)
                 self._flush()
+                if (notes := self.pages.take()) is not None:
+                    self._append(notes)
                 for before in said.prelude:
                     self._append(before)
                 self._append(Message(Role.USER, (*_blocks(said.text), *said.blocks)))
@@ -110,6 +117,12 @@ class Conversation:
                 self._waiting = () if said.partial else tuple(c.id for c in said.message.calls)
                 self._names = {c.id: c.wire_name for c in said.message.calls}
                 self.unsettled = set(self._waiting)
+            case ToolRequested(page=page) as asked if page:
+                self.pages.requested(asked)
+            case PageSaid() as told:
+                self.pages.said(told)
+            case ToolSettled() as settled if settled.call_id in self.pages.open:
+                self.pages.settled(settled)
             case ToolSettled() as settled:
                 self.unsettled.discard(settled.call_id)
                 self._results[settled.call_id] = ToolResult(

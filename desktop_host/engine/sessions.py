@@ -172,12 +172,17 @@ async def _recover(context: SessionContext, events: tuple[Stamped, ...]) -> None
     A call that was started may have run (`unknown`); one that was not, did not (`cancelled`). What was
     streamed becomes a partial reply. Nothing is rerun.
     """
-    if context.conversation.open_turn is None:
+    lost = sorted(context.conversation.pages.open)
+    if context.conversation.open_turn is None and not lost:
         return
     started = {s.event.call_id for s in events if isinstance(s.event, ToolStarted)}
     asked = {s.event.ask.ask_id for s in events if isinstance(s.event, AskRaised)}
     answered = {s.event.ask_id for s in events if isinstance(s.event, AskSettled)}
     closing: list[Event] = [AskSettled(i, "dismissed", "policy") for i in sorted(asked - answered)]
+    closing += [ToolSettled(i, Outcome.UNKNOWN if i in started else Outcome.CANCELLED) for i in lost]
+    if context.conversation.open_turn is None:
+        await context.emit(*closing)
+        return
     if context.conversation.unsettled:
         for i in sorted(context.conversation.unsettled):
             parts = _parts(events, i)

@@ -246,6 +246,12 @@ class Toolkit:
             spec, replace(call, arguments=completed(call.arguments, rule)), None, tuple(rule.preset) if rule else ()
         )
 
+    def of_page(self, session: str, spec: ToolSpec, call: ToolCall) -> Resolved:
+        """What a call of a page really calls: fixed arguments put in, a group that is off answered."""
+        rule = self.config.rule(spec.full_name)
+        completed_ = replace(call, arguments=completed(call.arguments, rule))
+        return Resolved(spec, completed_, self._off(session, spec), tuple(rule.preset) if rule else ())
+
     def default(self, spec: ToolSpec) -> Effect | None:
         """What the gate says of a tool where no rule speaks, by its group. Meta-tools do nothing by themselves."""
         if spec.server == ALIAS and spec.name in tool_search.META:

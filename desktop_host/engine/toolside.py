@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 
 from desktop_host.core.bundles import BundleAdmin
 from desktop_host.core.errors import PeerFault
@@ -48,7 +49,7 @@ class ToolSide:
             raise RuntimeError("this host was put together without a desktop")
         return self._parts.links
 
-    @property
+    @cached_property
     def apps(self) -> Apps:
         """The pages that tools of servers have."""
         return Apps(self.servers, self._parts, self._sessions)

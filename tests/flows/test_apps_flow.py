@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,16 @@ from desktop_host.app.compose import open_host
 from desktop_host.core import apps
 from desktop_host.core.asks import Allow, Refuse
 from desktop_host.core.errors import PeerFault, UserFault
-from desktop_host.core.events import AskRaised
-from desktop_host.core.messages import Outcome, Text
-from desktop_host.core.permissions import Life, Scope
-from desktop_host.core.tools import ToolSpec
+from desktop_host.core.events import AskRaised, PageSaid, ToolRequested, ToolSettled, ToolStarted
+from desktop_host.core.messages import Outcome, Role, Text
+from desktop_host.core.permissions import Effect, Life, Rule, Scope
+from desktop_host.core.sessions import SessionOptions
+from desktop_host.core.toolkit import ToolRule
+from desktop_host.core.tools import ToolGroup, ToolSpec
+from desktop_host.core.transcript import NoticeEntry, ToolEntry, Transcript, fold_all
 from desktop_host.core.values import EMPTY, freeze
 from desktop_host.engine.host import Host, HostSpec
+from desktop_host.engine.tickets import UserInput
 from tests.fakes.servers.stage import HERE
 
 
@@ -138,3 +143,102 @@ async def test_servers_are_told_of_pages_only_where_they_can_be_shown(
             assert extensions[apps.EXTENSION] == {"mimeTypes": (apps.MIME,)}
         got = await host.servers.call_tool("clock", "clock", EMPTY)
         assert [b.text for b in got.content if isinstance(b, Text)] == ["clock ran"], "the text is there in any case"
+
+
+def _placed(tmp_path: Path, replies: list[list[dict[str, object]]]) -> None:
+    folder = tmp_path / "profiles/default"
+    folder.mkdir(parents=True, exist_ok=True)
+    entry = {"command": sys.executable, "args": [str(HERE / "pages.py")]}
+    (folder / "servers.json").write_text(json.dumps({"mcpServers": {"clock": entry}}))
+    (tmp_path / "script.json").write_text(json.dumps(replies))
+
+
+async def _said(host: Host, session: str, text: str) -> None:
+    await (await host.submit(session, UserInput(text))).done
+
+
+async def _told(host: Host, session: str) -> str:
+    actor = host._sessions.find(session)
+    assert actor is not None
+    return "\n".join(m.text for m in actor.context.conversation.messages() if m.role is Role.USER)
+
+
+async def test_what_a_page_did_stands_in_the_chat_and_the_model_hears_of_it_with_the_next_message(
+    tmp_path: Path,
+) -> None:
+    _placed(tmp_path, [[{"text": "hello"}], [{"text": "I see"}], [{"text": "still"}]])
+    allow = (Rule(Effect.ALLOW, "clock.*"),)
+    async with open_host(HostSpec(tmp_path)) as host:
+        await host.servers.start("clock")
+        session = await host.new_session(SessionOptions(model=f"script:{tmp_path / 'script.json'}", rules=allow))
+        await _said(host, session, "hi")
+        both = await host.apps.call(session, "clock", "clock", freeze({"zone": "UTC"}), "clock")
+        alone = await host.apps.call(session, "clock", "wind", freeze({"turns": 3}), "clock")
+        assert (both.outcome, alone.outcome) == (Outcome.OK, Outcome.OK)
+        said = PageSaid("c1", "clock", "clock", "noon", freeze({"hour": 12}))
+        with pytest.raises(UserFault):
+            await host.apps.told(session, said)
+        host.apps.let_speak(session, "clock")
+        await host.apps.told(session, replace(said, text="morning"))
+        await host.apps.told(session, said)
+        with pytest.raises(UserFault):
+            await host.apps.told(session, replace(said, text="x" * 30_000))
+        assert "noon" not in await _told(host, session), "not before the person says something"
+        await _said(host, session, "what time is it?")
+        told = await _told(host, session)
+        assert '"called":"clock.clock"' in told and '"zone":"UTC"' in told and "clock ran" in told
+        assert "wind" not in told, "what is for pages alone the model does not hear of"
+        assert '"says":"noon"' in told and "morning" not in told, "the newest counts"
+        assert told.index("noon") < told.index("what time is it?")
+        await _said(host, session, "and now?")
+        assert (await _told(host, session)).count("noon") == 1, "it is told once"
+        rows = fold_all(Transcript(), await host.history.read(session)).entries
+        cards = [r for r in rows if isinstance(r, ToolEntry)]
+        assert [(c.tool, c.page, c.outcome) for c in cards] == [
+            ("clock", "clock.clock", Outcome.OK), ("wind", "clock.clock", Outcome.OK),
+        ]  # fmt: skip
+        (notice,) = [r for r in rows if isinstance(r, NoticeEntry) and r.code == "page_said"]
+        assert notice.params["text"] == "noon"
+    async with open_host(HostSpec(tmp_path)) as host:
+        await host._sessions.actor(session)
+        assert await _told(host, session) == f"{told}\nand now?", "the same after a restart"
+
+
+async def test_a_page_cannot_change_what_the_person_has_fixed_nor_use_a_group_that_is_off(tmp_path: Path) -> None:
+    _placed(tmp_path, [[{"text": "hello"}]])
+    async with open_host(HostSpec(tmp_path)) as host:
+        await host.servers.start("clock")
+        session = await host.new_session(SessionOptions(rules=(Rule(Effect.ALLOW, "clock.*"),)))
+        await host.toolkit.put_group(ToolGroup("off", patterns=("clock.plain",), enabled=False))
+        await host.toolkit.put_rule(ToolRule("clock.wind", preset=freeze({"turns": 1})))
+        await host.apps.call(session, "clock", "wind", freeze({"turns": 9, "how": "slow"}), "clock")
+        off = await host.apps.call(session, "clock", "plain", EMPTY, "clock")
+        assert off.outcome is Outcome.ERROR and "switched off" in str(off.content)
+        calls = [f.message["params"] for f in host.servers.trace("clock") if f.message.get("method") == "tools/call"]
+        assert [(c["name"], c["arguments"]) for c in calls] == [("wind", freeze({"turns": 1, "how": "slow"}))]
+
+
+async def test_a_call_of_a_page_that_a_dead_host_left_open_is_closed_and_a_stopped_one_is_settled(
+    tmp_path: Path,
+) -> None:
+    _placed(tmp_path, [[{"text": "hello"}]])
+    async with open_host(HostSpec(tmp_path)) as host:
+        await host.servers.start("clock")
+        session = await host.new_session()
+        actor = await host._sessions.actor(session)
+        asked = ToolRequested("app-dead", "clock", "wind", "clock__wind", EMPTY, Effect.ALLOW, page="clock.clock")
+        await actor.context.emit(asked, ToolStarted("app-dead"))
+        reader = host.subscribe(lossless=True)
+        waiting = asyncio.create_task(host.apps.call(session, "clock", "wind", EMPTY, "clock"))
+        async for batch in reader:
+            if any(isinstance(s.event, AskRaised) for s in batch):
+                break
+        reader.close()
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        assert waiting.cancelled() and actor.context.page_calls == 0
+        assert list(actor.context.conversation.pages.open) == ["app-dead"]
+    async with open_host(HostSpec(tmp_path)) as host:
+        await host._sessions.actor(session)
+        ends = [s.event for s in await host.history.read(session) if isinstance(s.event, ToolSettled)]
+        assert [e.outcome for e in ends] == [Outcome.CANCELLED, Outcome.UNKNOWN]

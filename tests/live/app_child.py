@@ -22,18 +22,22 @@ from desktop_host.core.transcript import ToolEntry
 from desktop_host.ui import web_scheme
 
 TRIES = """<!doctype html><body><h2 id=t>waiting</h2><script>
-const wait = {}; let id = 0, begun = false;
+const wait = {}; let id = 0, begun = false, context = null;
 const say = (m) => parent.postMessage({jsonrpc: "2.0", ...m}, "*");
 const ask = (method, params) => new Promise((ok) => { wait[++id] = ok; say({id, method, params}); });
 window.addEventListener("message", (e) => {
   const m = e.data;
   if (m.id && wait[m.id]) wait[m.id](m);
+  if (m.method === "ui/resource-teardown") {
+    ask("ui/message", {role: "user", content: {type: "text", text: "too late"}});
+    setTimeout(() => say({id: m.id, result: {}}), 50); }
   if (m.method === "ui/notifications/tool-result" && !begun) {
     begun = true; document.getElementById("t").textContent = m.params.content[0].text; report(); }
 });
 const tried = async (f) => { try { await f(); return "yes"; } catch (e) { return "no"; } };
 async function report() {
-  const out = {text: document.getElementById("t").textContent, origin: self.origin, channel: typeof qt};
+  const out = {text: document.getElementById("t").textContent, origin: self.origin, channel: typeof qt,
+    theme: context.theme, width: context.containerDimensions.width};
   out.storage = await tried(() => localStorage.setItem("a", "b"));
   out.parent = await tried(() => parent.document.title);
   out.fetch = await tried(() => fetch("URL/fetch"));
@@ -52,7 +56,8 @@ async function report() {
   await ask("ui/message", {role: "user", content: [{type: "text", text: JSON.stringify(out)}]});
   location = "URL/self";
 }
-ask("ui/initialize", {protocolVersion: "2026-01-26"}).then(() => say({method: "ui/notifications/initialized"}));
+const greet = () => ask("ui/initialize", {protocolVersion: "2026-01-26"});
+greet().then((m) => context = m.result.hostContext).then(() => say({method: "ui/notifications/initialized"}));
 </script>"""
 
 
@@ -92,7 +97,17 @@ def main() -> None:
         while time.monotonic() < settle:
             app.processEvents()
             time.sleep(0.01)
-        told[name] = {"page": json.loads(said[0]) if said else None, "hits": list(hits), "height": frame.height()}
+        ended: list[float] = []
+        begun = time.monotonic()
+        frame.session.ended.connect(lambda ended=ended: ended.append(time.monotonic()))
+        frame.session.end("the test is over")
+        while not ended and time.monotonic() < begun + 5:
+            app.processEvents()
+            time.sleep(0.005)
+        told[name] = {
+            "page": json.loads(said[0]) if said else None, "hits": list(hits), "height": frame.height(),
+            "farewell": said[1:], "ended_s": ended[0] - begun if ended else None,
+        }  # fmt: skip
         if name == "shut":
             told["engine"] = processes()
         frame.deleteLater()
@@ -108,13 +123,18 @@ def main() -> None:
 
 def shown(page: AppPage) -> tuple[list[str], Any]:
     """A page in a frame of its own, and what it says."""
-    from desktop_host.ui.viewmodels.app_session import AppSession
+    from desktop_host.ui.viewmodels.app_session import AppSession, Wish
     from desktop_host.ui.widgets.app_frame import AppFrame
 
     entry = ToolEntry("k", 1, "c", "s", "t", outcome=Outcome.OK, content=(Text("the result"),))
-    session = AppSession(None, "x", page, entry, lambda: False)  # type: ignore[arg-type]
+    session = AppSession(None, "x", page, entry, lambda: {"theme": "light"})  # type: ignore[arg-type]
     said: list[str] = []
-    session.said.connect(said.append)
+
+    def wished(wish: Wish) -> None:
+        said.append(wish.text)
+        wish.reply(True)
+
+    session.wished.connect(wished)
     frame = AppFrame(session)
     frame.resize(500, 300)
     frame.show()

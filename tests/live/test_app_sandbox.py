@@ -35,10 +35,17 @@ def told() -> Any:
 def test_a_page_gets_its_result_and_nothing_else(told: Any) -> None:
     page = told["shut"]["page"]
     assert (page["text"], page["origin"], page["channel"]) == ("the result", "null", "undefined")
+    assert page["theme"] == "light" and page["width"] == 500
     denied = ("storage", "parent", "fetch", "data", "file", "code", "image", "frame", "window", "unknown")
     assert {key: page[key] for key in denied} == dict.fromkeys(denied, "no")
     assert told["shut"]["hits"] == [], "not one request left the page"
     assert told["shut"]["height"] == 333
+
+
+def test_a_page_is_told_that_it_ends_and_given_the_time_it_asks_for_within_limits(told: Any) -> None:
+    for page in (told["shut"], told["opened"]):
+        assert page["farewell"] == [], "a page that ends asks for nothing any more"
+        assert 0.02 < page["ended_s"] < 2
 
 
 def test_what_its_policy_lets_through_it_reaches(told: Any) -> None:
@@ -53,6 +60,20 @@ def test_the_engine_runs_in_its_own_sandbox(told: Any) -> None:
     assert all(p["no_new_rights"] for p in told["engine"])
     inner = [p for p in told["engine"] if p["seccomp"] == 2]
     assert inner and all(p["own_users"] and p["own_pids"] for p in inner)
+
+
+def test_a_page_is_used_in_the_real_window(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Its call asks and stands in the chat, its words reach the model, each on the person's word alone."""
+    words = shlex.split(os.environ.get(OTHER, "")) or ([sys.executable] if web_scheme.available() else [])
+    if not words:
+        pytest.skip("the extra [web] is not installed, or this is root; DESKTOP_HOST_TEST_WEB may name another way")
+    test = Path(__file__).parents[1] / "ui/test_window_pages.py"
+    env = {"QT_QPA_PLATFORM": "offscreen", **os.environ, "DESKTOP_HOST_TEST_PAGES": "1"}
+    command = [*words, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
+    assert "1 passed" in done.stdout
 
 
 def test_root_gets_no_pages() -> None:

@@ -39,6 +39,8 @@ class _Opened:
 class Chat(QObject):
     """One chat at a time. `open_session(None)` is a new chat that exists from its first message on."""
 
+    leaving = Signal()
+    """Another conversation is about to be shown; what is shown still stands."""
     opened = Signal()
     """Another conversation is shown; transcript, options and draft are ready."""
     loading = Signal(bool)
@@ -79,6 +81,7 @@ class Chat(QObject):
     def open_session(self, session: str | None) -> None:
         """Show a session, or an empty new chat. What was typed so far stays with its own chat."""
         self._keep_draft()
+        self.leaving.emit()
         self.session = session
         self.transcript.load(Transcript(session or ""))
         self._reading, self._later, self._since = None, [], None

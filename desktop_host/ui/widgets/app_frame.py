@@ -12,7 +12,7 @@ import secrets
 from html import escape
 
 from PySide6.QtCore import QBuffer, QByteArray, QFile, QIODevice, QObject, QUrl, Signal, Slot
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWebChannel import QWebChannel
 from PySide6.QtWebEngineCore import (
     QWebEnginePage,
@@ -30,7 +30,8 @@ from shiboken6 import isValid
 
 from desktop_host.core.apps import AppPage
 from desktop_host.ui.theme import theme
-from desktop_host.ui.viewmodels.app_session import LOWEST, AppSession
+from desktop_host.ui.viewmodels.app_hello import LOWEST
+from desktop_host.ui.viewmodels.app_session import AppSession
 from desktop_host.ui.web_scheme import SCHEME, register
 
 _SHELL = """<!doctype html><meta charset="utf-8"><style>html,body,iframe{margin:0;border:0;width:100%%;height:100%%}
@@ -174,8 +175,13 @@ class AppFrame(QWebEngineView):
         self.setFixedHeight(240)
         self.setContextMenuPolicy(self.contextMenuPolicy().NoContextMenu)
         session.resized.connect(self.setFixedHeight)
-        theme.changed.connect(session.theme_changed)
+        theme.changed.connect(session.looks_changed)
         self.load(QUrl(f"{SCHEME}://{shell}/"))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The page is told how wide it is."""
+        super().resizeEvent(event)
+        self.session.resize(self.width())
 
 
 def _release(profile: QWebEngineProfile) -> None:

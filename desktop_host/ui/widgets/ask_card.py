@@ -139,7 +139,7 @@ class ApproveCard(AskCard):
             pill(tr("chat.ask.trusted"), "success") if ask.trusted else pill(tr("chat.ask.untrusted"), "warning")
         )
         if ask.call_id.startswith(CALLS):
-            facts.addWidget(pill(tr("chat.ask.by_page"), "info"))
+            facts.addWidget(pill(tr("chat.ask.by_page")))
         for key, tone in hint_keys(ask.hints):
             facts.addWidget(pill(tr(key), tone if ask.trusted else ""))
         self.column.addLayout(facts)

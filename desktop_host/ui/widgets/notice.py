@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_host.core.skills import SkillNeed
 from desktop_host.core.transcript import NoticeEntry
+from desktop_host.core.values import canonical
 from desktop_host.i18n import current, tr, trn
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.widgets.flow import Flow
@@ -36,6 +37,7 @@ _LOOKS = {
     "turn_tokens_near": ("usage", "warning"),
     "budget_late": ("usage", "warning"),
     "branched": ("branch", "muted"),
+    "page_said": ("eye", "muted"),
 }
 _CARDS = {
     "turn_error": "card-danger", "tools_changed": "card-info", "retry_scheduled": "card-warning",
@@ -99,6 +101,8 @@ class NoticeLine(QFrame):
                 spent, limit = (f"${float(params.get(k) or 0):,.2f}" for k in ("spent", "limit"))
                 key = f"composer.budget_near.{params.get('scope', 'day')}"
                 return tr(key, percent=params.get("percent", ""), spent=spent, limit=limit), ""
+            case "page_said":
+                return tr("chat.notice.page_said", server=params.get("server", "")), _page_words(params)
             case "route_changed":
                 return tr("chat.notice.route_changed", old=entry.params.get("from", ""), new=params.get("to", "")), ""
             case "skill_needs":
@@ -168,6 +172,13 @@ class NoticeLine(QFrame):
         """Icons anew after a change of theme."""
         icon, role = _LOOKS.get(self.entry.code, ("info", "muted"))
         set_icon(self._mark, icon, role, 16)
+
+
+def _page_words(params: dict[str, Any]) -> str:
+    """All that a page has for the model: its text, and its data as JSON."""
+    data = params.get("structured")
+    told = [str(params.get("text") or ""), "" if data is None else canonical(data)]
+    return "\n".join(part for part in told if part)
 
 
 def _error_code(entry: NoticeEntry) -> str:

@@ -21,7 +21,7 @@ from desktop_host.ui.viewmodels.asks import pretty
 from desktop_host.ui.widgets.annotated import annotated
 from desktop_host.ui.widgets.code import CodeFrame
 from desktop_host.ui.widgets.content_views import LinkRow, structured_view
-from desktop_host.ui.widgets.pieces import Elided, clear, column, icon_button, icon_label, label, row
+from desktop_host.ui.widgets.pieces import Elided, clear, column, icon_button, icon_label, label, pill, row
 from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.server_words import problem_text
 from desktop_host.ui.widgets.subtask_rows import SubtaskRows, duration, summary
@@ -47,6 +47,8 @@ class ToolCard(QFrame):
 
     link_wanted = Signal(str, str, bool)
     """`(server, uri, keep)`: open a resource that the result links to, or keep a copy."""
+    began = Signal()
+    """The call runs from now on."""
     settled = Signal(object)  # The `ToolEntry` of a call that has just ended.
 
     def __init__(self, entry: ToolEntry, parent: QWidget | None = None) -> None:
@@ -69,6 +71,8 @@ class ToolCard(QFrame):
         names.addWidget(self._name)
         names.addWidget(self._line)
         head.addLayout(names, 1)
+        if entry.page:
+            head.addWidget(pill(tr("chat.tool.by_page"), "info"))
         self._state = label("", "caption", wrap=False)
         head.addWidget(self._state)
         self.raw_button = icon_button("trace", tr("chat.tool.raw"), self._swap_raw)
@@ -102,6 +106,7 @@ class ToolCard(QFrame):
 
     def show_entry(self, entry: ToolEntry) -> None:
         """Show the call as it now is. Results that are to be seen, and failures, open by themselves."""
+        began = entry.started and not self.entry.started
         settled_now = entry.outcome is not None and (self.entry.outcome is None or self._shown is None)
         if entry.left_s != self.entry.left_s or self._shown is None:
             self._due = None if entry.left_s is None else time.monotonic() + entry.left_s
@@ -126,6 +131,8 @@ class ToolCard(QFrame):
             self._shown = entry
         elif settled_now:
             self.settled.emit(entry)
+        if began and not settled_now:
+            self.began.emit()
 
     def restyle(self) -> None:
         """Colours anew after a change of theme."""
