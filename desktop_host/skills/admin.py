@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from desktop_host.core.admin import SettingsStore
-from desktop_host.core.errors import KnownFault, UserFault
+from desktop_host.core.errors import UserFault
 from desktop_host.core.ports import History
 from desktop_host.core.remote_skills import RemoteSkill
 from desktop_host.core.skill_admin import (
@@ -28,6 +28,7 @@ from desktop_host.core.skill_admin import (
 from desktop_host.core.skills import SkillMatch, SkillStatus
 from desktop_host.skills import install as packages
 from desktop_host.skills.compare import compare
+from desktop_host.skills.file_faults import file_fault
 from desktop_host.skills.folder import inside, main_file
 from desktop_host.skills.frontmatter import decode
 from desktop_host.skills.library import FOREIGN_FOLDERS, Library, paths_of
@@ -216,7 +217,7 @@ class LibraryAdmin:
                 draft.write_text(write(path.read_text("utf-8") if path.is_file() else "", new), "utf-8")
                 os.replace(draft, path)
             except OSError as error:
-                raise KnownFault("disk_full", f"{path} cannot be written: {error}", path=str(path)) from error
+                raise file_fault(error, path, f"{path} cannot be written") from error
             return
 
         def how(data: State) -> None:

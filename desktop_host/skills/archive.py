@@ -8,7 +8,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from desktop_host.core.errors import KnownFault, UserFault
+from desktop_host.core.errors import UserFault
+from desktop_host.skills.file_faults import file_fault
 from desktop_host.skills.folder import MAX_FILE, MAX_FILES, MAX_SKILL, SKIPPED, Manifest
 
 SUFFIXES = frozenset({".zip", ".skill"})
@@ -33,7 +34,7 @@ def unpack(archive: Path, target: Path) -> None:
 
     Raises:
         UserFault: `bad_archive` with the entry that is to blame; nothing of it is to be used then.
-        KnownFault: `disk_full`.
+        KnownFault: `disk_full` or `database_error`.
     """
     try:
         with zipfile.ZipFile(archive) as packed:
@@ -56,7 +57,7 @@ def unpack(archive: Path, target: Path) -> None:
     except FileNotFoundError:
         raise UserFault("not_found", f"there is no file {archive}", kind="file", name=str(archive)) from None
     except OSError as error:
-        raise KnownFault("disk_full", f"{archive.name} cannot be unpacked: {error}", path=str(target)) from error
+        raise file_fault(error, target, f"{archive.name} cannot be unpacked") from error
 
 
 def _checked(entry: zipfile.ZipInfo) -> PurePosixPath | None:
@@ -110,7 +111,7 @@ def copy(folder: Path, manifest: Manifest, target: Path) -> None:
 
     Raises:
         UserFault: `bad_skill`, more than 50 MiB.
-        KnownFault: `disk_full`.
+        KnownFault: `disk_full` or `database_error`.
     """
     import shutil
 
@@ -125,14 +126,14 @@ def copy(folder: Path, manifest: Manifest, target: Path) -> None:
             if (folder / file.path).stat().st_mode & 0o100:
                 to.chmod(0o755)
     except OSError as error:
-        raise KnownFault("disk_full", f"{folder.name} cannot be copied: {error}", path=str(target)) from error
+        raise file_fault(error, target, f"{folder.name} cannot be copied") from error
 
 
 def pack(name: str, files: list[tuple[str, Path]], target: Path) -> None:
     """Write an archive with one top folder; the same files give the same bytes. Blocking.
 
     Raises:
-        KnownFault: `disk_full`.
+        KnownFault: `disk_full` or `database_error`.
     """
     draft = target.with_name(f".{target.name}.part")
     try:
@@ -145,4 +146,4 @@ def pack(name: str, files: list[tuple[str, Path]], target: Path) -> None:
         draft.replace(target)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise KnownFault("disk_full", f"{target} cannot be written: {error}", path=str(target)) from error
+        raise file_fault(error, target, f"{target} cannot be written") from error

@@ -15,6 +15,7 @@ from desktop_host.core.skill_admin import InstallPreview
 from desktop_host.core.skills import SkillStatus
 from desktop_host.skills import archive
 from desktop_host.skills.document import slug
+from desktop_host.skills.file_faults import file_fault
 from desktop_host.skills.folder import main_file
 from desktop_host.skills.rollout import FILE, Rollout, Share, ordered, write
 from desktop_host.skills.scan import Entry, Found, Scanner, discover
@@ -100,7 +101,7 @@ def install(package: Package, folder: Path, present: Found | None, *, over: bool
 
     Raises:
         UserFault: `bad_skill`, it does not load, or this version is there with other files and `over` is not set.
-        KnownFault: `disk_full`, `permission`.
+        KnownFault: `disk_full`, `permission` or `database_error`.
     """
     for _, _, entry in package.versions:
         bad = next((p for p in entry.problems if p.severity == "error"), None)
@@ -186,7 +187,7 @@ def _swap(folder: Path, name: str, build: object) -> None:
     except PermissionError as error:
         raise KnownFault("permission", f"{folder} cannot be written: {error}", path=str(folder)) from error
     except OSError as error:
-        raise KnownFault("disk_full", f"{folder} cannot be written: {error}", path=str(folder)) from error
+        raise file_fault(error, folder, f"{folder} cannot be written") from error
 
 
 def remove(found: Found, version: str | None) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from desktop_host.core.errors import KnownFault
 from desktop_host.core.skill_admin import FileChange, SkillChange
 from desktop_host.core.skills import SkillStatus
+from desktop_host.skills.file_faults import file_fault
 from desktop_host.skills.rollout import Rollout, Share
 
 FILE = "skills-state.json"
@@ -68,7 +68,7 @@ class SkillState:
         """Change the file.
 
         Raises:
-            KnownFault: `disk_full`, it cannot be written.
+            KnownFault: `disk_full` or `database_error`, it cannot be written.
         """
         try:
             with self._locked():
@@ -79,7 +79,7 @@ class SkillState:
                     json.dump(data, file, ensure_ascii=False, indent=1)
                 os.replace(draft, self.path)
         except OSError as error:
-            raise KnownFault("disk_full", f"{self.path} cannot be written: {error}", path=str(self.path)) from error
+            raise file_fault(error, self.path, f"{self.path} cannot be written") from error
         self.refresh()
 
     @contextlib.contextmanager

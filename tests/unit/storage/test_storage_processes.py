@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from desktop_host.core.errors import UserFault
+from desktop_host.core.errors import KnownFault, UserFault
 from desktop_host.core.events import UserSaid
 from desktop_host.core.sessions import SessionOptions
+from desktop_host.i18n import Translator
 from desktop_host.storage import open_storage
 from desktop_host.storage.lease import place, started
 
@@ -153,6 +155,29 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("this machine lets nobody mount a small disk")
     yield folder
     subprocess.run(["umount", folder], check=True)
+
+
+async def test_a_full_disk_is_told_in_one_sentence_with_what_to_do_and_what_is_kept(small_disk: Path) -> None:
+    (small_disk / "filling").write_bytes(b"")
+    with contextlib.suppress(OSError), (small_disk / "filling").open("wb", buffering=0) as filling:
+        while True:
+            filling.write(b"x" * 4096)
+    with pytest.raises(KnownFault) as caught:
+        async with open_storage(small_disk / "profile"):
+            pass
+    fault = caught.value
+    where = str(small_disk / "profile")
+    expected = {
+        "en": f"There is no room left on the disk for {fault.params['path']}.",
+        "zh_CN": f"磁盘空间不足（{fault.params['path']}）。",
+    }
+    assert (fault.code, fault.exit_code) == ("disk_full", 5) and fault.params["path"].startswith(where)
+    for language, words in expected.items():
+        told, remedy = Translator(language).error(fault.code, fault.params, fault.message)
+        assert told == words and remedy
+    need = Translator("en").error("disk_full", {"path": "/models", "need_bytes": 9, "free_bytes": 4}, "no")[0]
+    assert need == "There is no room left on the disk for /models (9 bytes are needed, 4 are free)."
+    assert Translator("en").error("disk_full", {}, "no picture")[0] == "There is no room left on the disk: no picture."
 
 
 def test_a_full_disk_is_named_and_the_journal_stays_whole(small_disk: Path) -> None:
