@@ -20,8 +20,9 @@ from desktop_host.servers import translate
 from desktop_host.servers.connection import Connection
 from desktop_host.servers.failure import main_leaf
 from desktop_host.servers.http import HTTP_FAILED
+from desktop_host.servers.modern_tasks import follow
 from desktop_host.servers.tap import WHOLE
-from desktop_host.servers.tool_tasks import run_task
+from desktop_host.servers.tool_tasks import Underway, noted, run_task
 from desktop_host.servers.url_asks import opened
 from desktop_host.servers.wiring import CALLING, MARKS, CallInFlight, Deadline
 
@@ -34,7 +35,7 @@ RESOURCE_NOT_FOUND = -32002
 
 
 class SessionLost(Exception):
-    """The server no longer knows our MCP session, so the call did not run: connect anew and send it again."""
+    """The server no longer knows our MCP session, so this request did not run: connect anew and send it again."""
 
 
 class ServerGone(Exception):
@@ -89,11 +90,12 @@ async def call_tool(
     session: str | None,
     call_id: str | None,
     progress: Callable[[Progress], None] | None,
+    underway: Underway,
 ) -> ToolOutcome:
-    """Send `tools/call` and wait for its end.
+    """Send `tools/call` and wait for its end; a call that has become a task is followed.
 
     Raises:
-        SessionLost: send it again over a new connection.
+        SessionLost, ServerGone: connect anew and call this again with the same `underway`.
     """
     started = time.perf_counter()
     name = connection.wiring.config.name
@@ -115,20 +117,23 @@ async def call_tool(
             if report is not None:
                 report(Progress(0, None, message))
 
-        client = connection.client
+        client, underway.told = connection.client, on_status
         trace.get_current_span().set_attributes({
             "mcp.protocol.version": connection.era,
             "network.transport": "pipe" if connection.wiring.config.transport == "stdio" else "tcp",
         })  # fmt: skip
-        if tool in connection.catalog.as_tasks:
-            return await run_task(client, tool, thaw(arguments), on_status)
+        if underway.task is not None and connection.modern:
+            return await follow(client.session, underway)
+        if underway.task is not None or tool in connection.catalog.as_tasks:
+            return await run_task(client, tool, thaw(arguments), underway)
         level = {LOG_LEVEL: connection.wiring.config.log_level} if connection.modern else {}
         meta: Any = {**MARKS.get(), **level} or None
         for tries in itertools.count(1):
             try:
-                return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
+                with noted(underway):
+                    return await client.call_tool(tool, thaw(arguments), progress_callback=on_progress, meta=meta)
             except MCPError as error:
-                if tries > MOST_PAGES:
+                if tries > MOST_PAGES or underway.task is not None:
                     raise
                 origin = Origin(connection.floor.server, session, call_id, (about,))
                 # Ends when the server is content, or when the person (or who stands in for them) has had enough.

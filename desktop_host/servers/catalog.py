@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import mcp_types as T
@@ -85,8 +84,7 @@ class Catalog:
     async def _load(self, kind: str) -> bool:
         before = getattr(self, kind)
         try:
-            limits = self._wiring.config.timeouts
-            async with self._floor.within(Deadline(replace(limits, call_s=limits.connect_s))):
+            async with self._floor.within(Deadline.to_connect(self._wiring.config.timeouts)):
                 found = await {"tools": self._tools, "resources": self._resources, "prompts": self._prompts}[kind]()
         except MCPError as error:
             if error.code != T.METHOD_NOT_FOUND:

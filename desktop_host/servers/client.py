@@ -15,6 +15,7 @@ from desktop_host.core import apps
 from desktop_host.core.errors import PeerFault
 from desktop_host.servers.callbacks import Callbacks
 from desktop_host.servers.http import HTTP_FAILED, HTTP_STATUS
+from desktop_host.servers.modern_tasks import Tasks
 from desktop_host.servers.served_skills import EXTENSION
 from desktop_host.servers.tap import Tap
 from desktop_host.servers.wiring import Wiring
@@ -41,7 +42,7 @@ def make_client(wiring: Wiring, tap: Tap, mode: str, answers: Callbacks) -> Clie
         logging_callback=answers.logging,
         log_level=log_level,
         message_handler=answers.message,
-        extensions=[advertise(EXTENSION), advertise(INSTANCE, {"id": INSTANCE_ID}), *_pages(wiring)],
+        extensions=[Tasks(), advertise(EXTENSION), advertise(INSTANCE, {"id": INSTANCE_ID}), *_pages(wiring)],
         cache=None,  # The catalog is the cache; a second one would hide what the person refreshes.
     )
 

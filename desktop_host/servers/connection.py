@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import contextvars
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from typing import Any
 
 import mcp_types as T
@@ -154,7 +153,7 @@ class Connection:
     async def _own(self, mode: str, ready: asyncio.Future[None]) -> None:
         config = self.wiring.config
         self._seen.started_at = self.wiring.clock.now()
-        limit = Deadline(replace(config.timeouts, call_s=config.timeouts.connect_s))
+        limit = Deadline.to_connect(config.timeouts)
         error: BaseException | None = None
         try:
             async with contextlib.AsyncExitStack() as stack:

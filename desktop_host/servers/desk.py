@@ -83,14 +83,17 @@ class Desk:
             )
             return made
 
+        underway = calls.Underway()
+
         async def run(connection: Connection) -> ToolOutcome:
             outcome: ToolOutcome = await calls.call_tool(
-                connection, tool, arguments, session=session, call_id=call_id, progress=progress
-            )
+                connection, tool, arguments,
+                session=session, call_id=call_id, progress=progress, underway=underway,
+            )  # fmt: skip
             return outcome
 
         try:
-            done: ToolOutcome = await self._with(keeper, run, calls)
+            done: ToolOutcome = await self._with(keeper, run, calls, lambda: underway.task is not None)
             return done
         except HostError as fault:
             return self._lost(config, fault.code, fault.message, calls)
@@ -207,8 +210,17 @@ class Desk:
         return await self._with(keeper, work, await sdk("calls"))
 
     # ---- inside
-    async def _with(self, keeper: Keeper, work: Callable[[Connection], Awaitable[Any]], calls: ModuleType) -> Any:
-        """Run over the keeper's connection, or over one of its own where the scope is the call."""
+    async def _with(
+        self,
+        keeper: Keeper,
+        work: Callable[[Connection], Awaitable[Any]],
+        calls: ModuleType,
+        goes_on: Callable[[], bool] = lambda: False,
+    ) -> Any:
+        """Run over the keeper's connection, or over one of its own where the scope is the call.
+
+        `goes_on`: asked when the server was lost; `work` can take up over a new connection what it began.
+        """
         config = keeper.wiring.config
         if config.scope is ServerScope.CALL:
             module = await sdk()
@@ -233,7 +245,10 @@ class Desk:
                 connection = await keeper.renew(connection)
             except calls.ServerGone as gone:
                 keeper.unreachable(connection, f"{config.name} could not be reached: {gone}")
-                raise KnownFault("server_lost", f"{config.name} was lost during the call: {gone}") from gone
+                if attempt == 2 or not goes_on():
+                    raise KnownFault("server_lost", f"{config.name} was lost during the call: {gone}") from gone
+                await connection.gone.wait()
+                connection = await keeper.current(config.timeouts.connect_s)
         raise AssertionError("unreachable")
 
     async def _ask(

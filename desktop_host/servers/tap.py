@@ -90,7 +90,7 @@ def repaired(method: str, result: dict[str, Any]) -> dict[str, Any]:
     cursor = result.get("nextCursor")
     if "nextCursor" in out and not (isinstance(cursor, str) and cursor):
         del out["nextCursor"]
-    if kind == "input_required":
+    if kind in ("input_required", "task"):
         return out
     if method == "tools/list":
         out["tools"] = [_bare_tool(t) for t in items(result, "tools") if isinstance(t.get("name"), str)]

@@ -69,6 +69,12 @@ class Deadline:
         self._held = False
         self.timer = asyncio.timeout_at(self._when())
 
+    @classmethod
+    def to_connect(cls, timeouts: Timeouts) -> Deadline:
+        """The limit for connecting and for fetching a list, however short that of calls is."""
+        most = max(timeouts.connect_s, timeouts.call_max_s)
+        return cls(replace(timeouts, call_s=timeouts.connect_s, call_max_s=most))
+
     def touch(self) -> None:
         """A sign of life."""
         if not self.timer.expired():

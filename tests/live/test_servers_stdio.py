@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import sys
@@ -23,7 +24,7 @@ from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.diagnostics import workings
 from desktop_host.i18n import Translator
 from tests.fakes.memory_vault import MemoryVault
-from tests.fakes.servers.stage import ALLOW, OpenReviewer, alive, raw, script, stage, text, until
+from tests.fakes.servers.stage import ALLOW, OpenReviewer, WallClock, alive, raw, script, stage, text, until
 
 pytestmark = pytest.mark.live
 SHORT = Timeouts(connect_s=3, call_s=1, call_max_s=3)
@@ -158,6 +159,31 @@ async def test_a_program_that_ends_at_once_is_reported_with_exit_code_and_output
         assert (error.exit_code, error.remedy) == (0, "remedy.server.exited_at_once")
 
 
+async def test_restarts_come_at_growing_distances_that_vary_and_end(tmp_path: Path) -> None:
+    """Hazard D47."""
+
+    class Patient(WallClock):
+        slept: list[float]
+
+        async def sleep(self, seconds: float) -> None:
+            self.slept.append(seconds)
+            await super().sleep(seconds)
+
+    told: list[list[float]] = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        clock = Patient(0.01)
+        clock.slept = []
+        folder.mkdir()
+        async with stage(folder, script("odd", "odd.py", "fail"), clock=clock) as s:
+            await s.servers.prepare("s2", None, ())  # A second chat shares the one server and its pace.
+            await s.until_state("odd", ServerState.FAILED)
+            await s.servers.prepare("s3", None, ())
+        told.append(clock.slept)
+    for slept in told:
+        assert [round(math.log2(seconds / 0.99)) for seconds in slept] == [0, 1, 2, 3, 4], slept
+    assert told[0] != told[1], "the same distances every time: all hosts would come back at once"
+
+
 async def test_a_crash_in_a_call_is_an_outcome_and_the_server_comes_back(tmp_path: Path) -> None:
     """Hazards D40, D46."""
     async with stage(tmp_path, raw()) as s:
@@ -171,6 +197,7 @@ async def test_a_crash_in_a_call_is_an_outcome_and_the_server_comes_back(tmp_pat
 
 
 async def test_a_crash_between_calls_is_noticed_at_once(tmp_path: Path) -> None:
+    """Hazard D40."""
     async with stage(tmp_path, raw(), scale=1) as s:
         pid = s.servers.status("raw").pid
         assert pid is not None

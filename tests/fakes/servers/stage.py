@@ -126,13 +126,14 @@ async def stage(
     reviewer: OpenReviewer | None = None,
     vault: MemoryVault | None = None,
     scale: float = 0.05,
+    clock: WallClock | None = None,
     start: bool = True,
     environ: dict[str, str] | None = None,
 ) -> AsyncIterator[Stage]:
     """Open the supervisor with these servers, started; close it and check that no process is left."""
     events: list[Event] = []
     reviewer, vault = reviewer or OpenReviewer(), vault or MemoryVault()
-    servers = Servers(folder, vault, reviewer, events.append, WallClock(scale), extra=configs, environ=environ)
+    servers = Servers(folder, vault, reviewer, events.append, clock or WallClock(scale), extra=configs, environ=environ)
     await servers.open()
     made = Stage(servers, reviewer, vault, events, folder)
     pids: set[int] = set()
