@@ -34,6 +34,8 @@ from desktop_host.core.ports import ChatModel
 from desktop_host.core.tokens import elsewhere, of_text
 from desktop_host.core.values import FrozenDict
 from desktop_host.engine.context import SessionContext, TurnSpent
+from desktop_host.engine.conversation import LEFT_OUT
+from desktop_host.engine.pictures import MOST
 from desktop_host.engine.spending import Grant, Need
 
 _log = logging.getLogger(__name__)
@@ -71,6 +73,8 @@ class Asking:
         """
         context = self._context
         request, input_tokens = self._request()
+        if context.conversation.left_out and not context.conversation.told_left_out:
+            await context.emit(Notice(LEFT_OUT, FrozenDict({"most": MOST})))
         grant = await self._parts.spending.admit(Need(
             ref, request, input_tokens, context.root.session, context.root.options.budget_usd,
             most_tokens=self._most(ref), tokens_limited=self._limit is not None,
@@ -80,6 +84,7 @@ class Asking:
             model = await self._parts.models.open(grant.ref)
             await self._tell_model(ref, grant.ref)
             done = await self._stream(model, grant)
+            done = replace(done, message=context.conversation.own_ids(done.message))
         except BaseException as error:
             written = of_text("".join(self.text)) + of_text("".join(self._thinking))
             stopped = isinstance(error, asyncio.CancelledError) and self._asked is not None

@@ -8,6 +8,7 @@ from desktop_host.core.events import (
     AssistantSaid,
     Compacted,
     CompactionUndone,
+    Notice,
     PageSaid,
     SkillsChosen,
     Stamped,
@@ -33,7 +34,8 @@ from desktop_host.core.tokens import most, of_message, of_text
 from desktop_host.core.tools import ToolSpec, wire_name
 from desktop_host.core.values import canonical
 from desktop_host.engine.page_notes import PageNotes
-from desktop_host.engine.repair import CONTINUE, repair
+from desktop_host.engine.pictures import any_in, thinned
+from desktop_host.engine.repair import CONTINUE, repair, with_own_ids
 
 _TOLD = {
     Outcome.DENIED: "The person did not allow this call. Do not try it again unless they ask for it.",
@@ -45,6 +47,8 @@ _TOLD = {
 
 READ_RESULT = wire_name("host", "read_result")
 """Wire name of the tool that reads the rest of a long result."""
+LEFT_OUT = "pictures_left_out"
+"""Code of the notice that pictures are no longer sent."""
 _USE_SKILL = wire_name("host", "use_skill")
 _GO_ON = "(Your work on this so far stands in the summary above. Go on with it.)"
 
@@ -73,7 +77,11 @@ class Conversation:
         """A summary was undone: none is made by itself until a model refuses the conversation."""
         self.pages = PageNotes()
         """What pages of servers did since the person's last message."""
+        self.left_out = self.told_left_out = False
+        """Whether pictures were left out, since there were too many; and whether the person knows."""
         self._names: dict[str, str] = {}
+        self._ids: set[str] = set()
+        """Ids of all calls so far."""
         self._request = -1
         """Index of the person's last message."""
         self._since = 0
@@ -116,6 +124,7 @@ class Conversation:
                     self._append(said.message)
                 self._waiting = () if said.partial else tuple(c.id for c in said.message.calls)
                 self._names = {c.id: c.wire_name for c in said.message.calls}
+                self._ids.update(self._names)
                 self.unsettled = set(self._waiting)
             case ToolRequested(page=page) as asked if page:
                 self.pages.requested(asked)
@@ -140,10 +149,16 @@ class Conversation:
                     self._counted, self._uncounted = total, 0
             case Compacted() as summary:
                 self._compact(summary)
+            case Notice(code=code) if code == LEFT_OUT:
+                self.told_left_out = True
             case CompactionUndone():
                 self.held = True
             case _:
                 pass
+
+    def own_ids(self, message: Message) -> Message:
+        """A reply whose calls have ids that no other call of this conversation has; mostly the same object."""
+        return with_own_ids(message, self._ids)[0]
 
     def messages(self) -> tuple[Message, ...]:
         """The conversation as a model may have it: repaired, results in call order."""
@@ -201,6 +216,10 @@ class Conversation:
     def _append(self, message: Message) -> None:
         self._messages.append(message)
         self._grow(of_message(message))
+        for at, fewer in (thinned(self._messages) if any_in(message) else {}).items():
+            self._grow(of_message(fewer) - of_message(self._messages[at]))
+            self._messages[at] = fewer
+            self.left_out = True
 
     def _grow(self, tokens: int) -> None:
         self._estimate += tokens

@@ -150,7 +150,7 @@ class Turn:
             fault = _overflow(done)
         except ModelFault as refused:
             fault = refused
-        if fault.code != "context_overflow" or fault.visible or self._overflowed:
+        if fault.code not in ("context_overflow", "too_large") or fault.visible or self._overflowed:
             raise fault
         self._overflowed = True
         compactor.refused(ref)

@@ -86,7 +86,9 @@ def repair(fault: ModelFault, quirks: Quirks, draft: Draft, tools: WireTools) ->
     param = str(fault.params.get("param", ""))
     if fault.params.get("status") in _FIXABLE:
         step = (
-            _drop_images(text, quirks, draft) or _drop_tools(text, quirks, tools, fault) or _fold_system(text, quirks)
+            _drop_images(text, quirks, draft, fault.code)
+            or _drop_tools(text, quirks, tools, fault)
+            or _fold_system(text, quirks)
         )
         if step is not None:
             return step
@@ -116,9 +118,9 @@ def apply(body: dict[str, Any], without: set[str]) -> None:
                 del body[outer]
 
 
-def _drop_images(text: str, quirks: Quirks, draft: Draft) -> Step | None:
-    """Images go if the model takes none, or if one in the conversation would have every request refused."""
-    if draft.no_images or not _IMAGE.search(text):
+def _drop_images(text: str, quirks: Quirks, draft: Draft, code: str) -> Step | None:
+    """Images go if the model takes none, or if those in the conversation would have every request refused."""
+    if draft.no_images or not (code == "too_large" or _IMAGE.search(text)):
         return None
     draft.no_images = True
     if _UNSUPPORTED.search(text):

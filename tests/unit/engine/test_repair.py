@@ -31,6 +31,8 @@ def test_any_history_becomes_one_that_every_vendor_takes(history):
         return
     assert fixed[0].role is Role.USER
     waiting: list[str] = []
+    ids = [c.id for m in fixed for c in m.calls]
+    assert len(set(ids)) == len(ids)
     for before, message in zip((None, *fixed), fixed, strict=False):
         assert before is None or before.role is not message.role
         assert message.blocks
@@ -59,6 +61,16 @@ def test_a_sound_history_is_passed_on_as_it_is():
         assistant("done"),
     )
     assert all(a is b for a, b in zip(repair(history), history, strict=True))
+
+
+def test_an_id_that_comes_again_in_a_later_turn_is_told_apart_with_its_result():
+    turn = (user("go"), assistant(ToolCall("a", "t")), user(ToolResult("a", (Text("r"),))), assistant("done"))
+    fixed = repair((*turn, *turn))
+    assert [c.id for m in fixed for c in m.calls] == ["a", "a_2"]
+    assert [b for m in fixed for b in m.blocks if isinstance(b, ToolResult)] == [
+        ToolResult("a", (Text("r"),)), ToolResult("a_2", (Text("r"),))
+    ]  # fmt: skip
+    assert all(a is b for a, b in zip(fixed[:4], turn, strict=True))
 
 
 def test_a_lost_result_is_replaced_by_one_that_says_so():
