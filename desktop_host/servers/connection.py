@@ -163,7 +163,7 @@ class Connection:
                         on_start=self._started, on_line=self._line, on_signed_out=self.worn.set,
                     )  # fmt: skip
                     self._stdio = transport if isinstance(transport, StdioTransport) else None
-                    tap = Tap(transport, self.wiring.wire, self._ended)
+                    tap = Tap(transport, self.wiring.wire, self.wiring.redact, self._ended)
                     answers = Callbacks(self.wiring, self.floor, self._list_changed, self._resource_updated)
                     client = await stack.enter_async_context(make_client(self.wiring, tap, mode, answers))
                     if mode in MODERN_PROTOCOL_VERSIONS:

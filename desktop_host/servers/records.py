@@ -26,23 +26,61 @@ FILE_LIMIT = 1_000_000
 """Bytes of a log file before it is turned over; one older file is kept."""
 
 
+_KEPT = frozenset({"nextCursor", "requestState", "taskId", "progressToken", "blob"})
+"""Keys whose values a server must get back as they are, or that hold base64; nobody reads them."""
+
+
 class Redactor:
     """Masks secret values in text. Values under four characters are left: they would mask ordinary words."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: tuple[str, ...] = ()
+        self._telling: tuple[str, ...] = ()
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
         """Mask these too, from now on."""
         known = {s for s in secrets if len(s) >= 4} | set(self._secrets)
         self._secrets = tuple(sorted(known, key=len, reverse=True))
+        self._telling = tuple(s for s in self._secrets if _tells(s))
 
     def __call__(self, text: str) -> str:
-        for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, MASK)
-        return text
+        return _masked(text, self._secrets)
+
+    def veiled(self, value: Any) -> Any:
+        """JSON that a server sent, without the secrets it was given; the same object where it holds none.
+
+        What a server says goes to the record and to a model, and its data must not suffer: only secrets that
+        cannot be taken for ordinary words are masked here.
+        """
+        return _veiled(value, self._telling) if self._telling else value
+
+
+def _tells(secret: str) -> bool:
+    return len(secret) >= 8 and not secret.isalpha() and not secret.isdecimal()
+
+
+def _masked(text: str, secrets: tuple[str, ...]) -> str:
+    for secret in secrets:
+        if secret in text:
+            text = text.replace(secret, MASK)
+    return text
+
+
+def _veiled(value: Any, secrets: tuple[str, ...]) -> Any:
+    match value:
+        case str():
+            return _masked(value, secrets)
+        case dict():
+            kept = _KEPT | {"data"} if "mimeType" in value else _KEPT
+            fresh = {_masked(k, secrets): v if k in kept else _veiled(v, secrets) for k, v in value.items()}
+            same = fresh.keys() == value.keys() and all(fresh[k] is v for k, v in value.items())
+            return value if same else fresh
+        case list():
+            made = [_veiled(v, secrets) for v in value]
+            return value if all(a is b for a, b in zip(made, value, strict=True)) else made
+        case _:
+            return value
 
 
 class WireLog:

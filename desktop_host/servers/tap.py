@@ -1,4 +1,6 @@
-"""A wrapper around any transport: the wire log, the end of the stream as an event, and lenient repair.
+"""A wrapper around any transport: the wire log, the end of the stream as an event, secrets kept out, lenient repair.
+
+What a server says goes to the record and to models, so the secrets that it was given are masked here already.
 
 Repair is what keeps one bad tool or one odd result from costing the rest: results of the verbs that the
 host reads itself travel whole in `_meta` under `WHOLE`, and the SDK, which would reject them as a whole, sees
@@ -11,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from desktop_host.servers.records import WireLog
+from desktop_host.servers.records import Redactor, WireLog
 
 WHOLE = "desktop-host/whole"
 """Key of `_meta` under which a result travels as it came."""
@@ -36,8 +38,8 @@ _TYPED = _CACHEABLE | {"tools/call", "prompts/get", "completion/complete"}
 class Tap:
     """Use as the transport of a `Client`."""
 
-    def __init__(self, transport: Any, wire: WireLog, on_end: Callable[[], None]) -> None:
-        self._transport, self._wire, self._on_end = transport, wire, on_end
+    def __init__(self, transport: Any, wire: WireLog, redact: Redactor, on_end: Callable[[], None]) -> None:
+        self._transport, self._wire, self._redact, self._on_end = transport, wire, redact, on_end
         self._methods: dict[int | str, str] = {}
         """Method of each request that is not answered yet."""
 
@@ -63,12 +65,21 @@ class Tap:
             message = item.message
             self._wire.record("in", _plain(message))
             if isinstance(message, JSONRPCResponse):
+                message.result = self._redact.veiled(message.result)
                 method = self._methods.pop(message.id, None)
                 if method in _TYPED:
                     message.result = repaired(method, message.result)
-            elif isinstance(message, JSONRPCError) and message.id is not None:
-                self._methods.pop(message.id, None)
+            elif isinstance(message, JSONRPCError):
+                message.error = self._veiled(message.error)
+                if message.id is not None:
+                    self._methods.pop(message.id, None)
+            elif message.params is not None:
+                message.params = self._redact.veiled(message.params)
         return item
+
+    def _veiled(self, error: ErrorData) -> ErrorData:
+        message, data = self._redact.veiled(error.message), self._redact.veiled(error.data)
+        return error.model_copy(update={"message": message, "data": data})
 
     def ended(self) -> None:
         """The stream is over."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
 import os
@@ -23,6 +24,7 @@ from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.diagnostics import workings
 from desktop_host.i18n import Translator
+from desktop_host.servers.records import MASK
 from tests.fakes.memory_vault import MemoryVault
 from tests.fakes.servers.stage import ALLOW, OpenReviewer, WallClock, alive, raw, script, stage, text, until
 
@@ -467,7 +469,9 @@ async def test_a_secret_reaches_its_server_alone_and_is_masked_wherever_it_is_sh
     vault = MemoryVault({"odd-key": "s3cr3t-value-1"})
     config = script("odd", "odd.py", "secret", env={"API_KEY": "${keyring:odd-key}"})
     async with stage(tmp_path, config, raw(), vault=vault) as s:
-        assert text(await s.call("odd", "secret")) == "s3cr3t-value-1"
+        assert text(await s.call("odd", "secret")) == MASK
+        # It got the very value; what it says of it reaches neither the record nor a model.
+        assert text(await s.call("odd", "secret", digest=True)) == hashlib.sha256(b"s3cr3t-value-1").hexdigest()
         await until(lambda: any("the key is" in x.text for x in s.servers.logs("odd")))
         shown = f"{s.servers.logs('odd')} {s.servers.trace('odd')} {s.servers.statuses()} {s.servers.export()}"
         assert "s3cr3t" not in shown

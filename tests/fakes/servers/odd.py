@@ -1,5 +1,6 @@
 """A stdlib MCP server (handshake era) with oddities that real servers were seen with: odd.py [flag ...]"""
 
+import hashlib
 import json
 import os
 import sys
@@ -138,7 +139,8 @@ def call(i, name, a, params):
             return None
         return text("signed in")
     if name == "secret":
-        return text(os.environ.get("API_KEY", "none"))
+        key = os.environ.get("API_KEY", "none")
+        return text(hashlib.sha256(key.encode()).hexdigest() if a.get("digest") else key)
     if name == "late":
         TOOLS.append({"name": f"added{len(TOOLS)}", "inputSchema": S})
         for _ in range(5):

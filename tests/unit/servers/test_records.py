@@ -25,6 +25,21 @@ def test_a_secret_across_the_cut_is_not_shown_in_half() -> None:
     assert "ssss" not in json.dumps(wire.frames()[0].message)
 
 
+def test_what_a_server_says_is_veiled_where_it_holds_a_secret_that_is_no_ordinary_word() -> None:
+    redact = Redactor({"sk-0123456789", "password", "12345678", "a-b"})
+    said = {
+        "content": [{"type": "text", "text": "password 12345678 a-b"}, {"type": "image", "data": "sk-0123456789AA=="}],
+        "nextCursor": "sk-0123456789",
+        "n": [1, None, True, {"deep": "fine"}],
+    }
+    said["content"][1]["mimeType"] = "image/png"  # type: ignore[index]
+    assert redact.veiled(said) is said
+    told = {**said, "sk-0123456789": [{"data": "x sk-0123456789 y"}]}
+    assert redact.veiled(told) == {**said, MASK: [{"data": f"x {MASK} y"}]}
+    assert redact.veiled(told)["content"] is said["content"]
+    assert Redactor().veiled(told) is told
+
+
 def test_the_wire_log_keeps_the_newest_and_shortens_each() -> None:
     wire = WireLog(ManualClock(), Redactor())
     for n in range(records.FRAMES + 10):
