@@ -86,7 +86,7 @@ async def _call(run: Run) -> int:
         run.out.passing(progress_text(step.progress, step.total, step.message))
 
     async with _refusals(run) as refused:
-        result = await run.host.servers.call_tool(ns.server, ns.tool, arguments, progress)
+        result = await run.host.call_by_hand(ns.server, ns.tool, arguments, progress)
     run.out.passed()
     _misfit(ns.server, ns.tool, result)
     _print(run, result)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import cached_property
 
 from desktop_host.core.bundles import BundleAdmin
-from desktop_host.core.errors import PeerFault
+from desktop_host.core.errors import PeerFault, UserFault
 from desktop_host.core.events import Attachment, UserSaid
+from desktop_host.core.exchange import Progress, ToolOutcome
 from desktop_host.core.install_links import InstallLinks
-from desktop_host.core.messages import ContentBlock, Role, Text, for_model
+from desktop_host.core.messages import ContentBlock, Outcome, Role, Text, ToolCall, for_model
+from desktop_host.core.permissions import Effect
 from desktop_host.core.server_ports import ServerReach
 from desktop_host.core.values import EMPTY, FrozenDict
 from desktop_host.engine.apps import Apps
@@ -53,6 +56,41 @@ class ToolSide:
     def apps(self) -> Apps:
         """The pages that tools of servers have."""
         return Apps(self.servers, self._parts, self._sessions)
+
+    async def call_by_hand(
+        self, server: str, tool: str, arguments: FrozenDict, progress: Callable[[Progress], None] | None = None
+    ) -> ToolOutcome:
+        """Run a tool by hand: the person's own act, so nothing is asked; what a rule denies stays denied.
+
+        Raises:
+            UserFault: `not_found`, there is no such server.
+        """
+        spec = next((t for t in self.servers.tools(server) if t.name == tool), None)
+        if spec is not None:
+            verdict = await self._parts.gate.decide(spec, ToolCall("", spec.wire_name, arguments), ())
+            # A default that denies is meant for models; a rule names this tool, and a check that failed denies.
+            if verdict.effect is Effect.DENY and (verdict.rule is not None or verdict.reason == "gate_failed"):
+                text = f"A rule of this profile denies {spec.full_name}, by hand too. Take the rule back to run it."
+                return ToolOutcome(Outcome.DENIED, (Text(text),))
+        return await self.servers.call_tool(server, tool, arguments, progress)
+
+    async def resend(self, server: str, method: str, params: FrozenDict) -> FrozenDict:
+        """Send a request of the wire again, as it was or changed; a call of a tool as any by hand.
+
+        Raises:
+            UserFault: `usage`, the method belongs to the connection itself, or a rule of the profile denies the call;
+                `not_found`.
+            PeerFault: `protocol_error`, the server refused it.
+            KnownFault: the server cannot be used.
+        """
+        arguments = params.get("arguments", EMPTY)
+        if method != "tools/call" or not isinstance(arguments, FrozenDict):
+            return await self.servers.resend(server, method, params)
+        outcome = await self.call_by_hand(server, str(params.get("name")), arguments)
+        if outcome.outcome is Outcome.DENIED:
+            name = f"{server}.{params.get('name')}"
+            raise UserFault("usage", f"a rule of this profile denies {name}", reason="denied_by_rule", name=name)
+        return outcome.raw if isinstance(outcome.raw, FrozenDict) else EMPTY
 
     async def switch_group(self, session: str, group: str, on: bool) -> None:
         """Switch a group of tools in a session; the model is told with its next turn.

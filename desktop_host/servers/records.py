@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from desktop_host.core.ports import Clock
 from desktop_host.core.servers import LogLine, WireFrame
@@ -39,8 +41,9 @@ class Redactor:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these too, from now on."""
+        """Mask these too, from now on; also as they stand within an address or within a text of JSON."""
         known = {s for s in secrets if len(s) >= 4} | set(self._secrets)
+        known |= {form for s in known for form in (quote(s, safe=""), json.dumps(s)[1:-1]) if form != s}
         self._secrets = tuple(sorted(known, key=len, reverse=True))
         self._telling = tuple(s for s in self._secrets if _tells(s))
 

@@ -162,6 +162,12 @@ class FakeHost(Host):
         self._seq = itertools.count(1)
         self._turn = itertools.count(1)
 
+    async def call_by_hand(self, server: str, tool: str, arguments: Any, progress: Any = None) -> Any:
+        return await self.servers.call_tool(server, tool, arguments, progress)
+
+    async def resend(self, server: str, method: str, params: Any) -> Any:
+        return await self.servers.resend(server, method, params)
+
     def publish(self, session: str, event: ev.Event, turn: int = 1) -> None:
         """Stamp, keep and send one event."""
         stamped = ev.Stamped(next(self._seq), time.time(), session, turn, event)

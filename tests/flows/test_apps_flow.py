@@ -242,3 +242,24 @@ async def test_a_call_of_a_page_that_a_dead_host_left_open_is_closed_and_a_stopp
         await host._sessions.actor(session)
         ends = [s.event for s in await host.history.read(session) if isinstance(s.event, ToolSettled)]
         assert [e.outcome for e in ends] == [Outcome.CANCELLED, Outcome.UNKNOWN]
+
+
+async def test_a_rule_that_denies_holds_for_what_is_run_by_hand_or_sent_again(tmp_path: Path) -> None:
+    _placed(tmp_path, [[{"text": "hello"}]])
+    (tmp_path / "profiles/default/settings.toml").write_text(
+        '[[rules]]\npattern = "clock.wind"\neffect = "deny"\n[tools]\npermission = "deny"\n'
+    )
+    async with open_host(HostSpec(tmp_path)) as host:
+        await host.servers.start("clock")
+        denied = await host.call_by_hand("clock", "wind", EMPTY)
+        assert denied.outcome is Outcome.DENIED and "rule" in str(denied.content)
+        with pytest.raises(UserFault) as caught:
+            await host.resend("clock", "tools/call", freeze({"name": "wind", "arguments": {}}))
+        assert caught.value.params == {"reason": "denied_by_rule", "name": "clock.wind"}
+        assert (await host.call_by_hand("clock", "clock", EMPTY)).outcome is Outcome.OK, "a default is for models"
+        again = await host.resend("clock", "tools/call", freeze({"name": "clock", "arguments": {}}))
+        assert again["content"][0]["text"] == "clock ran"
+        assert (await host.resend("clock", "tools/list", EMPTY))["tools"]
+        calls = [f.message["params"]["name"] for f in host.servers.trace("clock")
+                 if f.message.get("method") == "tools/call"]  # fmt: skip
+        assert calls == ["clock", "clock"]

@@ -83,7 +83,7 @@ class Resend(QWidget):
         self.go.setEnabled(False)
         self._say(tr("tool.running"), "muted")
         self._bridge.then(
-            lambda host: host.servers.resend(one.server, one.method, freeze(params)), self._done, self._fail, self
+            lambda host: host.resend(one.server, one.method, freeze(params)), self._done, self._fail, self
         )
 
     def _done(self, _result: object) -> None:

@@ -118,7 +118,7 @@ class TryIt(QFrame):
         self._state.setText(tr("tool.running"))
         spec = self._spec
         self._bridge.then(
-            lambda host: host.servers.call_tool(spec.server, spec.name, arguments), self._done, self._fail, self
+            lambda host: host.call_by_hand(spec.server, spec.name, arguments), self._done, self._fail, self
         )
 
     def _done(self, outcome: ToolOutcome) -> None:

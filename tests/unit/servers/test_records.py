@@ -18,6 +18,12 @@ def test_secrets_are_masked_longest_first_and_short_words_left() -> None:
     assert redact("sooner or later") == f"sooner or {MASK}"
 
 
+def test_a_secret_is_masked_within_an_address_and_within_json_text_too() -> None:
+    redact = Redactor(['p@ss word"x'])
+    for text in ("https://h/?key=p%40ss%20word%22x", json.dumps({"k": 'p@ss word"x'}), 'plain p@ss word"x'):
+        assert MASK in redact(text) and "ss" not in redact(text).replace("https", ""), text
+
+
 def test_a_secret_across_the_cut_is_not_shown_in_half() -> None:
     secret = "s" * 40
     wire = WireLog(ManualClock(), Redactor({secret}))
