@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from desktop_host.core.errors import HostError, ModelFault
 from desktop_host.core.messages import Image, ToolResult
-from desktop_host.core.models import ModelEvent, ModelRequest, ModelSwitched
+from desktop_host.core.models import ModelEvent, ModelRequest, ModelSwitched, RetryWaiting
 from desktop_host.core.ports import ChatModel, Clock
 from desktop_host.core.routes import Considered, Facts, Health, Needs, Route, consider
 from desktop_host.core.tokens import of_request
@@ -17,6 +17,8 @@ from desktop_host.providers.retry import is_visible
 
 STAYS = frozenset({"content_filter", "bad_history", "thinking_binding"})
 """Faults of the conversation, not of the model: another model is not asked behind the person's back."""
+WAITED_S = 3.0
+"""A model that another can stand in for is tried once more, and only where it asks for no longer pause."""
 REMEMBERED = 256
 """Conversations whose last model is known, so that a change can be told."""
 
@@ -101,6 +103,8 @@ class Routed:
                 async with aclosing((await self._open(one.model)).stream(request)) as events:
                     async for event in events:
                         visible = visible or is_visible(event)
+                        if isinstance(event, RetryWaiting) and place + 1 < len(asked) and _too_long(event):
+                            raise ModelFault(event.code, event.message, retryable=True, model=one.model)
                         yield event
                 self._past.answers(self._route.name, request.conversation, one.model)
                 return
@@ -120,6 +124,10 @@ class Routed:
             f"no model of the route {self._route.name} may answer ({reasons})",
             route=self._route.name, model=self._route.name, detail=reasons,
         )  # fmt: skip
+
+
+def _too_long(waiting: RetryWaiting) -> bool:
+    return waiting.attempt > 1 or waiting.delay_s > WAITED_S
 
 
 def _why(order: tuple[Considered, ...], before: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from desktop_host.core.errors import KnownFault, ModelFault, UserFault
 from desktop_host.core.messages import Image, Message, Role, StopReason, Text, ToolResult, user
-from desktop_host.core.models import Completed, ModelRequest, ModelSwitched, TextDelta, Usage
+from desktop_host.core.models import Completed, ModelRequest, ModelSwitched, RetryWaiting, TextDelta, Usage
 from desktop_host.core.routes import EXAMPLE, TASKS, Facts, Health, Link, Needs, Route, consider, ref_for
 from desktop_host.core.settings import Settings
 from desktop_host.core.settings_costs import Price
@@ -84,6 +84,18 @@ async def test_a_route_stays_once_something_was_shown_or_was_declined(play):
     chain = Chain({"a/1": play, "b/2": [DONE]})
     _, fault = await chain.run()
     assert fault is not None and chain.asked == ["a/1"]
+
+
+async def test_a_model_that_another_can_stand_in_for_is_waited_for_once_and_shortly_the_last_as_ever():
+    once, again, long = (RetryWaiting(n, s, "rate_limited", "slow") for n, s in ((1, 1.0), (2, 2.0), (1, 30.0)))
+    chain = Chain({"a/1": [once, again, DONE], "b/2": [long, again, DONE]})
+    seen, _ = await chain.run()
+    assert seen == [once, ModelSwitched("a/1", "b/2", "rate_limited"), long, again, DONE]
+    assert chain.past.health.recent("a/1", chain.clock.monotonic(), 300) == "rate_limited"
+    patient = Chain({"a/1": [once, DONE], "b/2": [DONE]})
+    assert (await patient.run())[0] == [once, DONE]
+    asked_for = Chain({"a/1": [long, DONE], "b/2": [DONE]})
+    assert (await asked_for.run())[0] == [ModelSwitched("a/1", "b/2", "rate_limited"), DONE]
 
 
 async def test_the_last_fault_is_told():
