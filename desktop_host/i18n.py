@@ -118,6 +118,10 @@ class Translator:
             what = report.message  # The text of a code alone leaves out what the report knows.
         return what, remedy
 
+    def switched(self, reason: str) -> str:
+        """Why another model answers: a word of a route, or the code of what befell the one before."""
+        return self._first((f"switch.{reason}", f"route.reason.{reason}"), {}) or reason
+
     def _first(self, keys: Iterable[str], params: dict[str, Any], *, apart: bool = False) -> str:
         """The text of the first key that there is; empty where there is none."""
         key = next((key for key in keys if key and self.has(key)), None)

@@ -107,9 +107,11 @@ class TextView:
                 text, _ = current().error(e.code, {}, e.message)
                 self._note(tr("cli.retry", seconds=f"{e.delay_s:.0f}", attempt=e.attempt, why=text.replace("\n", "")))
             case ev.RouteChanged() as e:
-                self._note(tr("cli.route_changed", to=e.to_ref, reason=e.reason, **{"from": e.from_ref}))
+                refs = {"from": e.from_ref, "to": e.to_ref}
+                self._note(tr("cli.route_changed", reason=current().switched(e.reason), **refs))
             case ev.Notice(code=code, params=params):
-                key = f"notice.{code}"
+                own = f"notice.{code}.{params.get('scope', '')}"
+                key = own if current().has(own) else f"notice.{code}"
                 told = current().has(key)
                 self._note(tr(key, **params) if told else tr("cli.notice", code=code, params=canonical(params)))
             case ev.SkillsChosen(skills=skills) if skills:

@@ -76,7 +76,7 @@ class SqlPurses:
             if purse.calls is not None and calls + running >= purse.calls:
                 raise HostError(
                     "quota_spent", f"{calls + running} of {purse.calls} requests ({purse.key}) are used",
-                    name=purse.key, scope=purse.scope, limit=purse.calls, spent=calls + running,
+                    reason=purse.scope, name=purse.key, scope=purse.scope, limit=purse.calls, spent=calls + running,
                 )  # fmt: skip
             if purse.usd is None or not wanted:
                 continue

@@ -59,7 +59,7 @@ class PursesContract:
         held = await till.purses.reserve((full,), 0.0, 0.0)
         with pytest.raises(HostError) as caught:
             await till.purses.reserve((quota,), 0.0, 0.0)
-        assert caught.value.code == "quota_spent"
+        assert (caught.value.code, caught.value.params["reason"]) == ("quota_spent", "day")
         await till.purses.settle(held, (full,), 0.0, 0)
         await till.purses.reserve((quota,), 0.0, 0.0)
 

@@ -35,7 +35,14 @@ class MemoryPurses:
         for purse in purses:
             where, held = (purse.scope, purse.key), self._held(purse)
             if purse.calls is not None and self.calls[where] + len(held) >= purse.calls:
-                raise HostError("quota_spent", "used", scope=purse.scope, limit=purse.calls, spent=self.calls[where])
+                raise HostError(
+                    "quota_spent",
+                    "used",
+                    reason=purse.scope,
+                    scope=purse.scope,
+                    limit=purse.calls,
+                    spent=self.calls[where],
+                )
             if purse.usd is None or not _nano(usd):
                 continue
             left = _nano(purse.usd) - self.spent[where] - sum(held)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from desktop_host.core.errors import EXIT_CODES
+from desktop_host.i18n import LANGUAGES, Translator
 from tests.live.program import run, script
 
 
@@ -25,6 +29,15 @@ def test_a_route_falls_back_remembers_the_failure_and_explains_itself(tmp_path):
     assert run(home, "route", "remove", "careful")[0]["removed"]
     (error,) = run(home, "route", "explain", "--task", "careful", code=2)
     assert error["code"] == "usage"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_why_another_model_answers_is_said_in_words(language):
+    codes = [*EXIT_CODES[5], "context_overflow", "stream_truncated", "unsupported_param", "unknown_model"]
+    later = {"server_lost", "vault_unavailable", "vault_locked", "disk_full", "storage_unavailable"}
+    for reason in (*(c for c in codes if c not in later), "budget", "task", "first", "failed_lately", "too_long"):
+        assert Translator(language).switched(reason) != reason, reason
+    assert Translator(language).switched("odd_thing") == "odd_thing"
 
 
 def test_a_route_takes_only_models_that_can_be_named(tmp_path):
@@ -75,9 +88,9 @@ def test_a_model_that_nothing_names_is_refused_before_there_is_a_chat(tmp_path):
     home = tmp_path / "home"
     model = script(tmp_path / "m.json", [{"text": "one"}], [{"text": "two"}])
     run(home, "route", "set", "cheap", model)
-    for ref in ("gpt5", "chaep", "compat:http://x/v1", "compat:nowhere#m"):
+    for ref, named in (("gpt5", "gpt5"), ("compat:http://x/v1", "compat:http://x/v1"), ("compat:nowhere#m", "nowhere")):
         (refused,) = run(home, "chat", "--model", ref, "hi", code=2)
-        assert (refused["type"], refused["code"]) == ("error", "usage") and ref.split("#")[0][:7] in refused["message"]
+        assert (refused["type"], refused["code"]) == ("error", "usage") and f"'{named}'" in refused["message"]
     assert "a route's name (cheap)" in run(home, "chat", "--model", "chaep", "hi", code=2)[0]["message"]
     assert run(home, "sessions", "list") == []
     session = run(home, "chat", "--model", "cheap", "--no-servers", "hi")[0]["session"]

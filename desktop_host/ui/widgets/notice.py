@@ -104,7 +104,9 @@ class NoticeLine(QFrame):
             case "page_said":
                 return tr("chat.notice.page_said", server=params.get("server", "")), _page_words(params)
             case "route_changed":
-                return tr("chat.notice.route_changed", old=entry.params.get("from", ""), new=params.get("to", "")), ""
+                why = current().switched(str(params.get("reason", "")))
+                old = entry.params.get("from", "")
+                return tr("chat.notice.route_changed", old=old, new=params.get("to", ""), why=why), ""
             case "skill_needs":
                 need = SkillNeed(*(str(params.get(k, "")) for k in ("skill", "kind", "name")))
                 return tr("skills.chat.lacks", skill=need.skill), need_text(need)
