@@ -2,8 +2,9 @@
 
     python packaging/screenshots.py DIR [--only PAGE] [--look LOOK] [--quick]
 
-Each page is drawn in light and dark, English and Chinese, narrow (720) and wide (1280), and at 200 % type.
-`--quick`: light English wide, and dark Chinese narrow only. PAGE and LOOK are parts of a picture's name
+Each page is drawn in light and dark, English and Chinese, narrow (720) and wide (1280), at 200 % type, and once very
+wide (1920). `--quick`: light English wide, and dark Chinese narrow only. Each picture is named as it
+is written. PAGE and LOOK are parts of a picture's name
 (`chat-tools`, `_720_200`).
 """
 
@@ -22,7 +23,8 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint
+from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from desktop_host import i18n
@@ -189,6 +191,19 @@ def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
         "skills-places": (False, _places),
         "skills-chat": (False, _skilled_chat),
     }
+    for settings_tab in ("costs", "diagnostics"):
+        found[settings_tab] = (False, partial(_settings, settings_tab))
+    found |= {
+        "usage": (False, lambda w: w.window.commands.run("go.usage")),
+        "profiles": (False, lambda w: w.window.commands.run("go.profiles")),
+        "inspector": (False, partial(_inspector, "tools")),
+        "search": (False, partial(_search, "notes")),
+        "search-none": (False, partial(_search, "zzzz")),
+        "rename": (False, _rename),
+        "queue": (False, _queue),
+        "model-menu": (False, _model_menu),
+        "tools-menu": (False, _tools_menu),
+    }
     found |= {f"server-{name}": (False, tab(name)) for name in TABS}
     found |= {f"first-run-{n + 1}": (True, step(n)) for n in range(3)}
     return found
@@ -207,6 +222,51 @@ def _gateway(w: Workspace, below: bool = False) -> None:
     if below:
         settle(app)
         tab.verticalScrollBar().setValue(tab.verticalScrollBar().maximum())
+
+
+def _settings(tab: str, w: Workspace) -> None:
+    w.show_settings(tab)
+    settle(QApplication.instance(), 0.6)  # type: ignore[arg-type]
+
+
+def _inspector(scene: str, w: Workspace) -> None:
+    w.show_chat(scene)
+    w.window.commands.run("view.inspector")
+
+
+def _search(text: str, w: Workspace) -> None:
+    w.show_chat(None)
+    w.window.sidebar.search.setText(text)
+    settle(QApplication.instance(), 0.5)  # type: ignore[arg-type]
+
+
+def _rename(w: Workspace) -> None:
+    w.show_chat("form")
+    settle(QApplication.instance(), 0.3)  # type: ignore[arg-type]
+    w.window.activateWindow()
+    w.window.commands.run("chat.rename")
+
+
+def _queue(w: Workspace) -> None:
+    w.show_chat("streaming")
+    settle(QApplication.instance(), 0.3)  # type: ignore[arg-type]
+    for text in (
+        "Then a day in Kyoto, 京都一日",
+        "And what does it cost in all, trains and entrance fees and all the rest?",
+    ):
+        w.chat.composer.put(text)
+        w.chat.composer.send_button.click()
+        settle(QApplication.instance(), 0.3)  # type: ignore[arg-type]
+
+
+def _model_menu(w: Workspace) -> None:
+    w.show_chat(None)
+    w.chat.composer.model_button.open_menu()
+
+
+def _tools_menu(w: Workspace) -> None:
+    w.show_chat(None)
+    w.chat.composer.servers_button.open_menu()
 
 
 def _scene(name: str, w: Workspace) -> None:
@@ -275,6 +335,30 @@ def _toasts(w: Workspace) -> None:
     w.window.toasts.fail(KnownFault("network", "connect failed", host="api.example.com"))
 
 
+def picture(window: MainWindow) -> QPixmap:
+    """The window with the menu that is open over it."""
+    shot = window.grab()
+    menu = QApplication.activePopupWidget()
+    if menu is not None:
+        painter = QPainter(shot)
+        painter.drawPixmap(menu.mapToGlobal(QPoint()) - window.mapToGlobal(QPoint()), menu.grab())
+        painter.end()
+    return shot
+
+
+def tidy(stage: Stage) -> None:
+    """Close what a page left open over the others."""
+    menu = QApplication.activePopupWidget()
+    if menu is not None:
+        menu.close()
+    stage.window.toasts.clear()
+    stage.window.sidebar.search.clear()
+    if stage.window.palette_.isVisible():
+        stage.window.palette_.close_palette()
+    if stage.workspace.inspector.wanted:
+        stage.window.commands.run("view.inspector")
+
+
 def looks(quick: bool) -> Iterator[tuple[str, str, int, int]]:
     """`(look, language, width, scale)`."""
     if quick:
@@ -287,6 +371,7 @@ def looks(quick: bool) -> Iterator[tuple[str, str, int, int]]:
                 yield (look, language, width, 100)
         yield (look, "en", 1280, 200)
         yield (look, "zh_CN", 720, 200)
+    yield ("light", "en", 1920, 100)
     yield ("high_contrast", "en", 1280, 100)
 
 
@@ -302,6 +387,7 @@ def main() -> int:
     app = QApplication.instance() or QApplication(["screenshots"])
     assert isinstance(app, QApplication)
     home = ns.folder / ".home"
+    begun, count = time.monotonic(), 0
     for look, language, width, scale in looks(ns.quick):
         if ns.look not in f"_{look}_{language}_{width}_{scale}":
             continue
@@ -315,10 +401,10 @@ def main() -> int:
                 go(stage.workspace)
                 settle(app, 0.6)
                 path = ns.folder / f"{name}_{look}_{language}_{width}_{scale}.png"
-                stage.window.grab().save(str(path))
-                stage.window.toasts.clear()
-                if stage.window.palette_.isVisible():
-                    stage.window.palette_.close_palette()
+                picture(stage.window).save(str(path))
+                count += 1
+                print(f"{time.monotonic() - begun:6.1f} s  {count:4}  {path.name}", flush=True)
+                tidy(stage)
             stage.close()
     print(f"pictures in {ns.folder}")
     return 0

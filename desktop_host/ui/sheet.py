@@ -13,6 +13,14 @@ def quoted(families: Sequence[str]) -> str:
     return ", ".join((*(f'"{name}"' for name in families), "monospace"))
 
 
+def _edge(tone: str, ground: str) -> str:
+    """The edge of a tinted card: between its ground and its tone, as its words and sign say the rest."""
+    if ground == "#000000":
+        return tone  # high contrast
+    pairs = ((int(tone[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(0.4 * a + 0.6 * b):02x}" for a, b in pairs)
+
+
 def style_sheet(c: Colors, px: Callable[[int], int], mono: Sequence[str]) -> str:
     """The sheet for a set of colours; `px` turns token pixels into real ones; `mono`: fixed-width families."""
     code = quoted(mono)
@@ -42,11 +50,17 @@ QLabel[role="pill-danger"] {{ background: {c.danger_soft}; color: {c.danger}; bo
 QLabel[role="pill-info"] {{ background: {c.info_soft}; color: {c.info}; border: 1px solid {c.info_soft}; }}
 
 QFrame[role="card"] {{ background: {c.raised}; border: 1px solid {c.border}; border-radius: {r}px; }}
-QFrame[role="card-warning"] {{ background: {c.warning_soft}; border: 1px solid {c.warning}; border-radius: {r}px; }}
-QFrame[role="card-danger"] {{ background: {c.danger_soft}; border: 1px solid {c.danger}; border-radius: {r}px; }}
+QFrame[role="card-warning"] {{ background: {c.warning_soft}; border: 1px solid {_edge(c.warning, c.warning_soft)};
+  border-radius: {r}px; }}
+QFrame[role="card-danger"] {{ background: {c.danger_soft}; border: 1px solid {_edge(c.danger, c.danger_soft)};
+  border-radius: {r}px; }}
+QFrame[role="composer"], QFrame[role="composer-focused"] {{ background: {c.base}; border: 1px solid {c.border_strong};
+  border-radius: {px(12)}px; }}
+QFrame[role="composer-focused"] {{ border-color: {c.focus}; }}
 QFrame[role="card-ask"] {{ background: {c.raised}; border: 1px solid {c.accent}; border-radius: {r}px; }}
 QFrame[role="card-failure"] {{ background: {c.raised}; border: 1px solid {c.danger}; border-radius: {r}px; }}
-QFrame[role="card-info"] {{ background: {c.info_soft}; border: 1px solid {c.info}; border-radius: {r}px; }}
+QFrame[role="card-info"] {{ background: {c.info_soft}; border: 1px solid {_edge(c.info, c.info_soft)};
+  border-radius: {r}px; }}
 QFrame[role="well"] {{ background: {c.sunken}; border: 1px solid {c.border}; border-radius: {r}px; }}
 QFrame[role="toast"] {{ background: {c.raised}; border: 1px solid {c.border_strong}; border-radius: {r}px; }}
 QFrame[role="line"] {{ background: {c.border}; border: none; max-height: 1px; min-height: 1px; }}
@@ -163,7 +177,7 @@ QHeaderView::section {{ background: {c.window}; color: {c.muted}; border: none; 
   padding: {xs}px {s}px; }}
 
 QTabWidget::pane {{ border: none; border-top: 1px solid {c.border}; }}
-QTabBar {{ background: transparent; qproperty-drawBase: 0; }}
+QTabBar {{ background: transparent; qproperty-drawBase: 0; outline: none; }}
 QTabBar::tab {{ background: transparent; color: {c.muted}; border: 2px solid transparent; padding: {px(6)}px {m}px;
   margin-right: {px(2)}px; }}
 QTabBar::tab:selected {{ color: {c.text}; border-bottom-color: {c.accent}; }}

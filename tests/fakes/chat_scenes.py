@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+import time
 import zlib
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -73,6 +74,29 @@ FORM = freeze({
         "terms": {"type": "boolean", "title": "I agree to the terms"},
     },
 })  # fmt: skip
+ALL_FIELDS = freeze({
+    "type": "object",
+    "required": ["name", "seats", "cabin"],
+    "properties": {
+        "name": {"type": "string", "title": "Name", "minLength": 2, "maxLength": 40},
+        "email": {"type": "string", "format": "email", "title": "E-mail", "default": "ada@example.com"},
+        "home": {"type": "string", "format": "uri", "title": "Home page"},
+        "day": {"type": "string", "format": "date", "title": "Day"},
+        "at": {"type": "string", "format": "date-time", "title": "Departure"},
+        "code": {"type": "string", "pattern": "^[A-Z]{3}$", "title": "Code of the airport"},
+        "seats": {"type": "integer", "title": "Seats", "minimum": 1, "maximum": 9, "default": 2},
+        "weight": {"type": "number", "title": "Luggage in kg", "minimum": 0, "maximum": 46},
+        "terms": {"type": "boolean", "title": "I agree to the terms and to being told of changes by e-mail"},
+        "cabin": {"type": "string", "title": "Cabin", "oneOf": [{"const": "e", "title": "Economy 经济舱"}]},
+        "side": {"type": "string", "title": "Side", "enum": ["window", "aisle"], "enumNames": ["Window", "Aisle"]},
+        "stops": {"type": "array", "title": "Stops", "items": {"type": "string", "enum": ["Xi'an", "Doha"]}},
+        "meals": {
+            "type": "array", "title": "Meals", "maxItems": 2, "default": ["v"],
+            "items": {"anyOf": [{"const": "v", "title": "Vegetarian"}, {"const": "h", "title": "Halal"}]},
+        },
+    },
+})  # fmt: skip
+"""Every kind of field that a form may have."""
 LONG_PATH = "/home/ada/Documents/2026/Projects/kamakura/notes and sketches/第三次旅行の計画 (final, really).md"
 
 
@@ -179,6 +203,28 @@ def waiting(ask: Ask, before: Iterable[ev.Event]) -> Callable[[FakeHost, str], N
     return scene
 
 
+def notices(host: FakeHost, session: str) -> None:
+    """What stands between messages: a summary, another model, a kept answer, a limit that comes near, a retry."""
+    _asked(host, session, "Sum up the trip", ev.AssistantSaid(assistant("Three days, mostly level walks."), "m"))
+    host.publish(session, ev.UsageRecorded("m", "chat", 12_400, 310, cost_usd=0.0124))
+    _ended(host, session, TurnStatus.DONE, TurnStop.END)
+    host.publish(session, ev.Compacted("They plan three days in Tokyo; the trains are booked.", "s", False, 9000, 500))
+    near = freeze({"scope": "day", "percent": 81, "spent": 4.05, "limit": 5.0})
+    for event in (
+        ev.UserSaid("And again?"), ev.TurnStarted(), ev.StateChanged(SessionState.RUNNING),
+        ev.RouteChanged("anthropic/claude-sonnet-5-5", "local", "rate_limited"),
+        ev.AssistantSaid(assistant("Three days, mostly level walks."), "m", cached=True),
+        ev.Notice("budget_near", near), ev.ToolsChanged(("files.stat",), ("files.tree",), ()),
+    ):  # fmt: skip
+        host.publish(session, event, 2)
+    host.publish(session, ev.TurnEnded(TurnStatus.DONE, TurnStop.END), 2)
+    for event in (
+        ev.UserSaid("And the way back?"), ev.TurnStarted(), ev.StateChanged(SessionState.RUNNING),
+        ev.RetryScheduled(2, 42.0, "overloaded", "529 overloaded_error: Overloaded", time.time() + 42),
+    ):  # fmt: skip
+        host.publish(session, event, 3)
+
+
 def failed(
     code: str, message: str, stop: TurnStop = TurnStop.ERROR, **params: object
 ) -> Callable[[FakeHost, str], None]:
@@ -238,6 +284,9 @@ SCENES: dict[str, Callable[[FakeHost, str], None]] = {
         ReviewReply("q", "reply", "m", "files", (Text("Early train, long walk, quiet temple."),), "script:demo"), RUNS
     ),
     "form": waiting(FillForm("q", "form", "m", "files", "Who travels? 请填写旅客信息。", FORM, 2), RUNS),
+    "fields": waiting(FillForm("q", "fields", "m", "files", "Who travels, when and how?", ALL_FIELDS), ()),
+    "notices": notices,
+    "budget": failed("budget_spent", "the day's budget of $5.00 is spent", budget="today", spent=5.0, limit=5.0),
     "url": waiting(
         OpenUrl("q", "url", "m", "files", "Sign in to go on.", ODD_PAGE), RUNS
     ),

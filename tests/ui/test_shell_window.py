@@ -23,9 +23,11 @@ from desktop_host.ui.actions import COMMANDS
 from desktop_host.ui.theme import theme
 from desktop_host.ui.tokens import COLORS, Colors
 from desktop_host.ui.viewmodels.sessions import Role, until_tomorrow
+from desktop_host.ui.widgets.add_server import AddServer
 from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.links_card import LinksCard
 from desktop_host.ui.widgets.palette import score
+from desktop_host.ui.widgets.session_list import HEADING
 from desktop_host.ui.widgets.settings_page import GeneralTab
 from desktop_host.ui.widgets.workspace import Workspace
 from tests.fakes.shell_host import ShellHost
@@ -445,6 +447,48 @@ def test_text_can_be_read_on_every_ground(scheme: str) -> None:
         (c.info, c.info_soft), (c.danger, c.raised), (c.warning, c.raised), (c.link, c.raised),
     ):  # fmt: skip
         assert contrast(text, ground) >= 4.5, (scheme, text, ground)
+
+
+@pytest.mark.parametrize("scheme", list(COLORS))
+def test_what_shows_the_focus_stands_out_from_every_ground(scheme: str) -> None:
+    """WCAG 2.2, 1.4.11: three to one for what tells one state of a control from another."""
+    c: Colors = COLORS[scheme]  # type: ignore[index]
+    for ground in (c.window, c.base, c.raised, c.sidebar, c.sunken):
+        assert contrast(c.focus, ground) >= 3, (scheme, ground)
+    # A primary button's ring is of the text's colour.
+    assert all(contrast(c.text, ground) >= 3 for ground in (c.window, c.raised))
+
+
+def test_enter_presses_the_button_that_has_the_focus(make: Make) -> None:
+    shell = make()
+    shell.workspace.show_servers()
+    add = shell.workspace.servers_page.add_button
+    add.setFocus()
+    shell.qtbot.keyClick(add, Qt.Key.Key_Return)
+    shell.until(lambda: shell.window.findChild(AddServer) is not None)
+
+
+def test_behind_the_palette_the_window_is_dim_and_a_click_there_closes_it(make: Make) -> None:
+    shell = make()
+    shell.window.commands.run("view.palette")
+    palette = shell.window.palette_
+    assert palette.scrim.isVisible() and palette.scrim.size() == palette.parentWidget().size()  # type: ignore[union-attr]
+    shell.qtbot.mouseClick(palette.scrim, Qt.MouseButton.LeftButton)
+    assert not palette.isVisible() and not palette.scrim.isVisible()
+
+
+def test_the_day_of_what_is_listed_stays_in_sight_and_covers_no_chat_that_is_chosen(make: Make) -> None:
+    shell = make()
+    listed = shell.window.sidebar.list
+    assert listed is not None
+    shell.until(lambda: listed.sessions.rowCount() > 3)
+    listed.setFixedHeight(theme.px(100))
+    shell.qtbot.wait(20)
+    rows = [r for r in range(listed.sessions.rowCount()) if listed.sessions.index(r).data(Role.SESSION)]
+    for row in (*rows, *reversed(rows)):
+        listed.choose(str(listed.sessions.index(row).data(Role.SESSION)))
+        top = listed.visualRect(listed.sessions.index(row)).top()
+        assert top >= (theme.px(HEADING) if listed.verticalScrollBar().value() else 0)
 
 
 def contrast(one: str, other: str) -> float:

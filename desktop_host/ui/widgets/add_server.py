@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPlainTextEdit, QScrollArea, QWidget
 
 from desktop_host.core.bundles import BundlePreview
 from desktop_host.core.errors import HostError, UserFault
@@ -35,6 +35,8 @@ from desktop_host.ui.widgets.server_found import FoundCard
 from desktop_host.ui.widgets.server_sources import FoundList
 
 PARSE_MS = 250
+AT_ONCE = 8
+"""More characters than these at once were pasted."""
 LINK = "desktop-host://"
 BUNDLES = frozenset({".mcpb", ".dxt"})
 TEXT_LIMIT = 5_000_000
@@ -52,6 +54,7 @@ class AddPanel(QWidget):
         self._servers = servers
         self.cards: list[FoundCard] = []
         self._asked = ""
+        self._at_once = False
         self.paste = QPlainTextEdit()
         set_role(self.paste, "code")
         self.paste.setAccessibleName(tr("add.paste"))
@@ -63,6 +66,7 @@ class AddPanel(QWidget):
         self._timer.setInterval(PARSE_MS)
         self._timer.timeout.connect(self._parse)
         self.paste.textChanged.connect(self._timer.start)
+        self.paste.document().contentsChange.connect(self._grown)
         self.problem = label("", "danger", selectable=True)
         self.problem.hide()
         self._found = column()
@@ -118,6 +122,8 @@ class AddPanel(QWidget):
         self.problem.setText(problem)
         self.problem.setVisible(bool(problem))
         self.cards = [FoundCard(one) for one in found]
+        if found and self._at_once:
+            QTimer.singleShot(0, self, self._reveal)
         for card in self.cards:
             card.take.toggled.connect(lambda _on: self._count())
             card.take.setVisible(len(found) > 1)
@@ -136,6 +142,20 @@ class AddPanel(QWidget):
 
         if found:
             self._servers.twins(found, while_alive(self, told_apart))
+
+    def _reveal(self) -> None:
+        """What was pasted is read next, and then what adds it: bring both into sight, as far as they fit."""
+        area: QWidget | None = self.parentWidget()
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if area is not None:
+            area.ensureWidgetVisible(self.go, 0, theme.px(Space.XL))
+            if self.cards:
+                area.ensureWidgetVisible(self.cards[0], 0, 0)
+
+    def _grown(self, _at: int, _gone: int, came: int) -> None:
+        """Typed letter by letter, the text stays where it is; pasted, its preview comes into sight."""
+        self._at_once = came > AT_ONCE
 
     def _count(self) -> None:
         chosen = [c for c in self.cards if c.take.isChecked()]

@@ -15,7 +15,7 @@ from desktop_host.i18n import error_text, tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.highlight import warm
 from desktop_host.ui.theme import Space, theme
-from desktop_host.ui.tokens import TEXT_WIDTH
+from desktop_host.ui.tokens import GUTTER, TEXT_WIDTH
 from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.widgets.ask_card import AskCard
 from desktop_host.ui.widgets.ask_window import AskDesk
@@ -126,7 +126,6 @@ class ChatPage(QWidget):
         composer.problem.connect(self.say)
         self.welcome.picked.connect(self.put_text)
         self.welcome.needs_model.connect(self.needs_model)
-        view.verticalScrollBar().rangeChanged.connect(lambda _a, _b: self._align())
         theme.changed.connect(self._restyle)
         bridge.ready.connect(self._on_ready)
         if bridge.running:
@@ -288,11 +287,9 @@ class ChatPage(QWidget):
         event.acceptProposedAction()
 
     def _align(self) -> None:
-        """Keep the composer below the conversation, whose scroll bar takes room at the right."""
-        bar = self.view.verticalScrollBar()
-        shown = bar.maximum() > 0 and self._stack.currentWidget() is self.view
-        side = theme.px(Space.XL)
-        self._line.setContentsMargins(side, 0, side + (bar.sizeHint().width() if shown else 0), theme.px(Space.L))
+        """Keep the composer below the conversation, whose scroll bar has room of its own at the right."""
+        side = theme.px(Space.XL) + theme.px(GUTTER)
+        self._line.setContentsMargins(side, 0, side, theme.px(Space.L))
 
     def _restyle(self) -> None:
         self._align()

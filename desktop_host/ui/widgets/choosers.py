@@ -6,12 +6,13 @@ from itertools import groupby
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QMenu, QPushButton
+from PySide6.QtWidgets import QMenu, QPushButton, QWidgetAction
 
 from desktop_host.core.models import ModelEntry
 from desktop_host.i18n import current, tr, trn
-from desktop_host.ui.theme import redraw_icon, set_icon, set_role
+from desktop_host.ui.theme import Space, redraw_icon, set_icon, set_role, theme
 from desktop_host.ui.viewmodels.choices import Choices
+from desktop_host.ui.widgets.pieces import Button, label
 
 
 def short_model(ref: str) -> str:
@@ -19,7 +20,7 @@ def short_model(ref: str) -> str:
     return ref.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
 
 
-class ModelButton(QPushButton):
+class ModelButton(Button):
     """Which model answers; its menu lists what there is, what is not ready says why."""
 
     needs_model = Signal()
@@ -57,7 +58,7 @@ class ModelButton(QPushButton):
         self._menu.clear()
         group = QActionGroup(self._menu)
         for source, entries in groupby(self._choices.models, key=lambda e: e.source):
-            self._menu.addSection(_source(source))
+            _caption(self._menu, _source(source))
             for entry in entries:
                 action = self._menu.addAction(self._line(entry))
                 action.setCheckable(True)
@@ -79,7 +80,7 @@ class ModelButton(QPushButton):
         return f"{entry.title}  ({why})"
 
 
-class ServersButton(QPushButton):
+class ServersButton(Button):
     """Which servers this chat may use; shows how many tools that is and about how many tokens they cost."""
 
     def __init__(self, choices: Choices) -> None:
@@ -112,13 +113,13 @@ class ServersButton(QPushButton):
     def _fill(self) -> None:
         self._menu.clear()
         total = sum(s.tokens for s in self._choices.servers if s.on)
-        self._menu.addSection(tr("chat.tools.cost", tokens=f"{total:,}"))
+        _caption(self._menu, tr("chat.tools.cost", tokens=f"{total:,}"))
         if not self._choices.servers:
             self._menu.addAction(tr("chat.tools.no_servers")).setEnabled(False)
         for server in self._choices.servers:
             state = "" if server.state == "ready" else f"  ({tr(f'chat.server.{server.state}')})"
             action = self._menu.addAction(
-                f"{server.title}  ·  {trn('chat.tools', server.tools)}  ·  {server.tokens:,}{state}"
+                f"{server.title}  ·  {trn('chat.tools', server.tools)}  ·  {trn('chat.tokens', server.tokens)}{state}"
             )
             action.setCheckable(True)
             action.setChecked(server.on)
@@ -127,6 +128,18 @@ class ServersButton(QPushButton):
     def _switch(self, alias: str, on: bool) -> None:
         chosen = tuple(s.alias for s in self._choices.servers if (on if s.alias == alias else s.on))
         self._choices.pick_servers(chosen)
+
+
+def _caption(menu: QMenu, text: str) -> None:
+    """Words over a group. Not `addSection`: this style draws it as a bare line."""
+    if not menu.isEmpty():
+        menu.addSeparator()
+    words = label(text, "caption", wrap=False)
+    words.setContentsMargins(theme.px(Space.M), theme.px(Space.XS), theme.px(Space.M), theme.px(Space.XS))
+    action = QWidgetAction(menu)
+    action.setDefaultWidget(words)
+    action.setEnabled(False)
+    menu.addAction(action)
 
 
 def _above(which: QPushButton, menu: QMenu) -> QPoint:

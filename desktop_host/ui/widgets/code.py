@@ -19,6 +19,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.highlight import language_title, runs
 from desktop_host.ui.sheet import quoted
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
+from desktop_host.ui.widgets.pieces import Button
 
 HIGHLIGHT_LIMIT = 200_000
 """Longer code (characters) is shown plain."""
@@ -112,7 +113,7 @@ class CodeFrame(QFrame):
         set_role(name, "caption")
         head.addWidget(name)
         head.addStretch()
-        self.copy_button = QPushButton(tr("chat.copy"))
+        self.copy_button = Button(tr("chat.copy"))
         set_role(self.copy_button, "quiet")
         set_icon(self.copy_button, "copy", "muted", 14)
         self.copy_button.setAccessibleName(tr("chat.code.copy"))

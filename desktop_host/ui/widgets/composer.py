@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 
 from desktop_host.engine.host import InputFile
 from desktop_host.i18n import tr
-from desktop_host.ui.theme import Space, set_icon, theme
+from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.viewmodels.chat import Chat
 from desktop_host.ui.viewmodels.composer import ResourceFile
 from desktop_host.ui.widgets.choosers import ModelButton, ServersButton
@@ -68,6 +68,7 @@ class Composer(QFrame):
         )
         layout.addWidget(self.row)
         self.edit.submitted.connect(self._submit)
+        self.edit.focused.connect(self.restyle)
         self.edit.files.connect(self.attach)
         self.edit.picture.connect(self._attach_picture)
         self.edit.textChanged.connect(self._typed)
@@ -132,11 +133,8 @@ class Composer(QFrame):
         self._show_chips()
 
     def restyle(self) -> None:
-        """Colours anew after a change of theme."""
-        c, radius = theme.colors, theme.px(12)
-        self.setStyleSheet(
-            f"#composer {{ background: {c.base}; border: 1px solid {c.border_strong}; border-radius: {radius}px; }}"
-        )
+        """Say where the focus is, as its text has no edge of its own."""
+        set_role(self, "composer-focused" if self.edit.hasFocus() else "composer")
 
     def _attach_picture(self, picture: QImage) -> None:
         if not isinstance(picture, QImage) or picture.isNull():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from desktop_host.i18n import tr
@@ -20,6 +20,8 @@ class MessageEdit(QPlainTextEdit):
     submitted = Signal()
     files = Signal(object)
     """`list[Path]` that were dropped or pasted."""
+    focused = Signal()
+    """It got the focus or lost it."""
     picture = Signal(object)
     """`QImage` that was pasted."""
 
@@ -50,6 +52,14 @@ class MessageEdit(QPlainTextEdit):
                 self.submitted.emit()
             return
         super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focused.emit()
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         """Text, pictures and files."""

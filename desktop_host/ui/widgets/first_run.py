@@ -6,7 +6,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QStackedWidget
 
 from desktop_host.core.errors import HostError
@@ -78,6 +79,9 @@ class ModelStep(Page):
 class ToolsStep(Page):
     """The bundled knowledge server on a folder, or anything pasted."""
 
+    added = Signal()
+    """A server is there now."""
+
     def __init__(self, servers: Servers) -> None:
         super().__init__(tr("first.tools.title"), tr("first.tools.lead"), inside=True)
         self._servers = servers
@@ -90,10 +94,12 @@ class ToolsStep(Page):
         self._said.hide()
         card.add(self._said)
         self.panel = AddPanel(servers)
-        self.panel.added.connect(self._added)
+        self.panel.added.connect(self._pasted)
+        self.pasted = label("", "success")
+        self.pasted.hide()
         self.add(card)
         self.column.addSpacing(Space.S)
-        self.add(label(tr("first.tools.paste"), "heading"), label(tr("add.lead"), "muted"), self.panel)
+        self.add(label(tr("first.tools.paste"), "heading"), label(tr("add.lead"), "muted"), self.panel, self.pasted)
 
     def use_folder(self, folder: str) -> None:
         """Add the knowledge server over this folder."""
@@ -113,6 +119,12 @@ class ToolsStep(Page):
     def _added(self, names: tuple[str, ...]) -> None:
         self.choose.setEnabled(True)
         self._say(tr("server.added", name=", ".join(names)), "success")
+        self.added.emit()
+
+    def _pasted(self, names: tuple[str, ...]) -> None:
+        self.pasted.setText(tr("server.added", name=", ".join(names)))
+        self.pasted.show()
+        self.added.emit()
 
     def _failed(self, error: HostError) -> None:
         self.choose.setEnabled(True)
@@ -151,6 +163,7 @@ class FirstRun(Centred):
         self.tools = ToolsStep(servers)
         self.ask = AskStep()
         self.ask.chosen.connect(self.done)
+        self.tools.added.connect(self._forward)
         self.stack = QStackedWidget()
         for page in (self.model, self.tools, self.ask):
             self.stack.addWidget(page)
@@ -169,6 +182,14 @@ class FirstRun(Centred):
         self._models, self._servers = models, servers
         self._show()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._forward()
+
+    def _forward(self) -> None:
+        """What leads on has the focus, so that Enter goes through the steps."""
+        QTimer.singleShot(0, self.next, self.next.setFocus)
+
     def _go(self, by: int) -> None:
         at = self.stack.currentIndex() + by
         if at >= len(STEPS):
@@ -183,5 +204,6 @@ class FirstRun(Centred):
             set_pill(one, one.text(), "info" if number == at else "")
         finished = bool(self._models.ready()) if at == 0 else bool(self._servers.statuses()) if at == 1 else True
         last = at == len(STEPS) - 1
+        set_role(self.next, "primary" if finished or last else "")
         self.next.setText(tr("first.finish" if last else "first.next" if finished else "first.skip"))
         self.back.setEnabled(at > 0)

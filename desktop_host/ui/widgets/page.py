@@ -17,6 +17,14 @@ from desktop_host.ui.widgets.happened import happened
 from desktop_host.ui.widgets.pieces import Card, button, column, copy_button, icon_label, label, row
 
 
+def steady_bar(area: QScrollArea) -> None:
+    """Keep the scroll bar's room where there is nothing to scroll, so that nothing moves when there is."""
+    bar = area.verticalScrollBar()
+    area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+    bar.rangeChanged.connect(lambda low, high: bar.setEnabled(high > low))
+    bar.setEnabled(False)
+
+
 class Page(QScrollArea):
     """A scrolled column in the middle of the room. Append to `column`. `inside`: it stands in a `Centred` already."""
 
@@ -25,18 +33,14 @@ class Page(QScrollArea):
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        if inside:
-            bar = self.verticalScrollBar()
-            self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
-            bar.rangeChanged.connect(lambda low, high: bar.setEnabled(high > low))
-            bar.setEnabled(False)
+        steady_bar(self)
         margin = Space.L if inside else Space.XL
         inner = QWidget()
         set_role(inner, "page")
         self._room = QWidget()
         outer = QHBoxLayout(inner)
         side = 0 if inside else Space.L
-        outer.setContentsMargins(side, margin, side, margin)
+        self._outer, self._margins = outer, (side, margin, side, margin)
         outer.addStretch(1)
         outer.addWidget(self._room, 1000)
         outer.addStretch(1)
@@ -74,6 +78,9 @@ class Page(QScrollArea):
 
     def _fit(self) -> None:
         self._room.setMaximumWidth(theme.px(TEXT_WIDTH))
+        left, top, right, bottom = self._margins
+        # As much room at the left as the scroll bar takes at the right: the column stands in the middle.
+        self._outer.setContentsMargins(left + theme.px(GUTTER) if left else 0, top, right, bottom)
 
 
 class Centred(QWidget):

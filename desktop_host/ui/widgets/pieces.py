@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QResizeEvent, QTextOption
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -63,9 +64,32 @@ def icon_label(name: str, role: str = "muted", size: int = BASE_ICON) -> QLabel:
     return made
 
 
+class Button(QPushButton):
+    """A button that Enter presses, too: many platforms know the space bar only."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not _entered(self, event):
+            super().keyPressEvent(event)
+
+
+class IconButton(QToolButton):
+    """The same with an icon only."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not _entered(self, event):
+            super().keyPressEvent(event)
+
+
+def _entered(button: QAbstractButton, event: QKeyEvent) -> bool:
+    found = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.isAutoRepeat()
+    if found:
+        button.click()
+    return found
+
+
 def button(text: str, act: Callable[[], object] | None = None, *, role: str = "", icon: str = "") -> QPushButton:
     """A button with a text. Roles: primary, quiet, danger, link."""
-    made = QPushButton(text)
+    made = Button(text)
     made.setAutoDefault(False)
     if role:
         set_role(made, role)
@@ -77,7 +101,7 @@ def button(text: str, act: Callable[[], object] | None = None, *, role: str = ""
     return made
 
 
-class TextButton(QPushButton):
+class TextButton(Button):
     """A button whose text wraps."""
 
     def __init__(self, text: str, act: Callable[[], object], *, icon: str) -> None:
@@ -111,7 +135,7 @@ class TextButton(QPushButton):
 
 def icon_button(icon: str, name: str, act: Callable[[], object] | None = None, *, role: str = "quiet") -> QToolButton:
     """A button with an icon only; `name` is its tool tip and what a screen reader says."""
-    made = QToolButton()
+    made = IconButton()
     set_role(made, role)
     set_icon(made, icon, "muted")
     made.setToolTip(name)

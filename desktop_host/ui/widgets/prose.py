@@ -27,7 +27,7 @@ from desktop_host.ui.theme import Space, set_role, theme
 from desktop_host.ui.widgets.formula import Formula, the_drawer
 from desktop_host.ui.widgets.formula_line import holds, picture, plain, settle, sources_in
 from desktop_host.ui.widgets.links import link_menu
-from desktop_host.ui.widgets.prose_runs import dress_runs, paint_task, take_task
+from desktop_host.ui.widgets.prose_runs import dress_runs, hide_bullets, paint_mark, take_mark
 from desktop_host.ui.widgets.prose_tables import dress_table, fit_columns, shrink
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
@@ -151,6 +151,10 @@ class Prose(QTextBrowser):
             self._dress_block(block)
             dress_runs(block)
             block = block.next()
+        block = document.findBlock(start)
+        while block.isValid():
+            hide_bullets(block)
+            block = block.next()
         settle(document, start)
         for table in tables:
             dress_table(table)
@@ -180,7 +184,7 @@ class Prose(QTextBrowser):
             form.setTopMargin(theme.px(Space.M) if block.position() else 0)
             form.setBottomMargin(theme.px(Space.XS))
         elif block.textList() is not None:
-            take_task(block)
+            take_mark(block)
             form = block.blockFormat()
             form.setTopMargin(0)
             form.setBottomMargin(theme.px(Space.XS))
@@ -209,7 +213,7 @@ class Prose(QTextBrowser):
                 rect: QRectF = layout.blockBoundingRect(block)
                 painter.fillRect(QRectF(0, rect.top(), width, rect.height()), theme.color("border_strong"))
             elif block.textList() is not None:
-                paint_task(painter, block, layout.blockBoundingRect(block))
+                paint_mark(painter, block, layout.blockBoundingRect(block))
             block = block.next()
         painter.end()
         super().paintEvent(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QPainter,
     QPen,
@@ -22,49 +22,65 @@ _HEADINGS = {1: 19, 2: 17, 3: 15}
 """Pixels at 100 %; deeper headings are as large as the text, and bold."""
 
 
-_TASK = int(QTextFormat.Property.UserProperty.value) + 8
+_MARK = int(QTextFormat.Property.UserProperty.value) + 8
 Marker = QTextBlockFormat.MarkerType
+_BULLETS = (
+    QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare,
+)  # fmt: skip
 
 
-def take_task(block: QTextBlock) -> None:
-    """Let an item of a task list be marked by us: Qt's mark of what is done reads as a refusal."""
+def take_mark(block: QTextBlock) -> None:
+    """Let an item be marked by us: Qt's bullets touch the words, and its mark of what is done reads as a refusal."""
     items = block.textList()
-    marker = block.blockFormat().marker()
-    if items is None or marker is Marker.NoMarker:
+    if items is None or items.format().style() not in _BULLETS:
         return
-    members = [items.item(at).blockFormat() for at in range(items.count())]
-    if any(one.marker() is Marker.NoMarker and not one.hasProperty(_TASK) for one in members):
-        return  # among plain items Qt draws all
     form = block.blockFormat()
-    form.setMarker(Marker.NoMarker)
-    form.setProperty(_TASK, marker is Marker.Checked)
+    marker = form.marker()
+    if marker is Marker.NoMarker:
+        form.setProperty(_MARK, "ring" if items.format().indent() % 2 == 0 else "dot")
+    else:
+        form.setProperty(_MARK, "done" if marker is Marker.Checked else "open")
+        form.setMarker(Marker.NoMarker)
     QTextCursor(block).setBlockFormat(form)
-    style = items.format()
-    style.setStyle(QTextListFormat.Style.ListStyleUndefined)
-    items.setFormat(style)
 
 
-def paint_task(painter: QPainter, block: QTextBlock, rect: QRectF) -> None:
-    """Draw the box of a task where the bullet of an item would be."""
-    form = block.blockFormat()
-    if not form.hasProperty(_TASK):
+def hide_bullets(block: QTextBlock) -> None:
+    """Take Qt's bullets away, once all items of the list have marks of ours."""
+    items = block.textList()
+    if items is not None and items.format().style() in _BULLETS and block.blockFormat().hasProperty(_MARK):
+        style = items.format()
+        style.setStyle(QTextListFormat.Style.ListStyleUndefined)
+        items.setFormat(style)
+
+
+def paint_mark(painter: QPainter, block: QTextBlock, rect: QRectF) -> None:
+    """Draw what stands before an item: a dot, a ring, or the box of a task."""
+    mark = block.blockFormat().property(_MARK)
+    if not isinstance(mark, str) or not block.layout().lineCount():
         return
-    done = bool(form.property(_TASK))
-    side = theme.px(14)
+    task = mark in ("done", "open")
+    side = theme.px(14 if task else 5)
     line = block.layout().lineAt(0)
     left = block.layout().position().x() + line.x() - side - theme.px(Space.S)
-    top = rect.top() + line.y() + line.height() - line.descent() - theme.px(11)
-    box = QRectF(round(left), round(top), side, side)
+    middle = rect.top() + line.y() + line.ascent() - theme.px(5)
+    box = QRectF(round(left), round(middle - side / 2), side, side)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(theme.color("accent" if done else "muted"), 1.2))
-    painter.setBrush(theme.color("accent" if done else "base"))
-    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
-    if done:
-        painter.setPen(QPen(theme.color("on_accent"), max(1.5, side / 8)))
-        painter.drawPolyline([
-            QPointF(box.left() + side * x, box.top() + side * y) for x, y in ((0.25, 0.52), (0.43, 0.7), (0.75, 0.32))
-        ])  # fmt: skip
+    if task:
+        done = mark == "done"
+        painter.setPen(QPen(theme.color("accent" if done else "muted"), 1.2))
+        painter.setBrush(theme.color("accent" if done else "base"))
+        painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
+        if done:
+            painter.setPen(QPen(theme.color("on_accent"), max(1.5, side / 8)))
+            painter.drawPolyline([
+                QPointF(box.left() + side * x, box.top() + side * y)
+                for x, y in ((0.25, 0.52), (0.43, 0.7), (0.75, 0.32))
+            ])  # fmt: skip
+    else:
+        painter.setPen(QPen(theme.color("muted"), 1.2))
+        painter.setBrush(theme.color("muted") if mark == "dot" else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(box)
     painter.restore()
 
 

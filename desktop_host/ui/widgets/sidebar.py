@@ -22,7 +22,7 @@ from desktop_host.i18n import tr
 from desktop_host.ui.actions import Actions
 from desktop_host.ui.theme import Space, set_icon, set_role, theme
 from desktop_host.ui.tokens import SIDEBAR, SIDEBAR_FOLDED
-from desktop_host.ui.widgets.pieces import column, icon_button, label, row
+from desktop_host.ui.widgets.pieces import Button, column, icon_button, label, row
 from desktop_host.ui.widgets.search_field import SearchField
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Sidebar(QFrame):
 
     def _head(self, title: str) -> QVBoxLayout:
         self._title = title
-        self.title = QPushButton(title)
+        self.title = Button(title)
         self.title.setToolTip(tr("profiles.switch"))
         self.title.setAccessibleName(tr("profiles.current", name=title))
         self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -98,7 +98,7 @@ class Sidebar(QFrame):
         return box
 
     def _new_chat(self) -> QWidget:
-        self.new_chat = QPushButton(tr("command.chat.new"))
+        self.new_chat = Button(tr("command.chat.new"))
         set_role(self.new_chat, "nav")
         set_icon(self.new_chat, "plus")
         self.new_chat.setToolTip(self._actions.hint("chat.new"))
@@ -122,7 +122,7 @@ class Sidebar(QFrame):
         box = column(space=2)
         self.nav: dict[str, QPushButton] = {}
         for name, command, mark in NAV:
-            made = QPushButton(tr(f"nav.{name}"))
+            made = Button(tr(f"nav.{name}"))
             set_role(made, "nav")
             set_icon(made, mark)
             made.setCheckable(True)

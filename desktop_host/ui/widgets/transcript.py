@@ -9,12 +9,13 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 from desktop_host.core.transcript import AskEntry, AssistantEntry, Entry, NoticeEntry, ToolEntry
 from desktop_host.i18n import tr, trn
 from desktop_host.ui.theme import Space, set_role, theme
-from desktop_host.ui.tokens import TEXT_WIDTH
+from desktop_host.ui.tokens import GUTTER, TEXT_WIDTH
 from desktop_host.ui.viewmodels.transcript import TranscriptModel
 from desktop_host.ui.widgets.ask_card import AskCard
 from desktop_host.ui.widgets.fade import Fade
 from desktop_host.ui.widgets.message import AssistantMessage
 from desktop_host.ui.widgets.notice import NoticeLine
+from desktop_host.ui.widgets.page import steady_bar
 from desktop_host.ui.widgets.pieces import button
 from desktop_host.ui.widgets.pulse import Pulse
 from desktop_host.ui.widgets.rows import Row, make, show, wire
@@ -65,7 +66,7 @@ class TranscriptView(QScrollArea):
         inner.setAutoFillBackground(False)
         self.viewport().setAutoFillBackground(False)
         outer = QHBoxLayout(inner)
-        outer.setContentsMargins(theme.px(Space.XL), theme.px(Space.L), theme.px(Space.XL), theme.px(Space.XL))
+        self._outer = outer
         self._room = _Inner()
         outer.addStretch(1)
         outer.addWidget(self._room, 1000)
@@ -81,6 +82,7 @@ class TranscriptView(QScrollArea):
         self._column.addStretch(1)
         self.setWidget(inner)
         self._fade = Fade(self)
+        steady_bar(self)
         bar = self.verticalScrollBar()
         bar.rangeChanged.connect(self._on_range)
         bar.valueChanged.connect(self._on_scroll)
@@ -287,6 +289,8 @@ class TranscriptView(QScrollArea):
 
     def _fit_width(self) -> None:
         self._room.setMaximumWidth(theme.px(TEXT_WIDTH))
+        side = theme.px(Space.XL)
+        self._outer.setContentsMargins(side + theme.px(GUTTER), theme.px(Space.L), side, side)
 
     def _restyle(self) -> None:
         self._fit_width()

@@ -42,7 +42,10 @@ class Welcome(QWidget):
 
     def show_state(self) -> None:
         """Draw what fits the moment."""
-        state = (self._choices.can_answer, any(s.on and s.tools for s in self._choices.servers))
+        state = (
+            self._choices.can_answer,
+            any(s.on and (s.tools or s.state == "starting") for s in self._choices.servers),
+        )
         if state == self._state:
             return
         self._state = state
