@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
 from desktop_host.core import events as ev
+from desktop_host.core.budgets import Purse, refused
 from desktop_host.core.messages import assistant
 from desktop_host.core.sessions import TurnStatus, TurnStop
-from desktop_host.core.values import FrozenDict
+from desktop_host.core.values import FrozenDict, freeze
 from desktop_host.engine.host import HostSpec
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
@@ -250,6 +251,30 @@ def test_a_summary_can_be_undone_and_a_limit_leads_to_where_it_is_raised(
     assert budget.words[0] == "81 % of today's budget is used: $4.05 of $5.00."
     click(qtbot, budget.action)
     assert asked == [True]
+
+
+def test_a_turn_that_a_limit_stopped_says_which_and_can_be_resumed_once_it_is_raised(
+    qtbot: QtBot, old: tuple[FakeHost, ChatPage]
+) -> None:
+    host, page = old
+    error = refused(Purse("session", "old", usd=1.2), 1.05, 0.0, 0.21)
+    price = {"code": "price_unknown", "message": "no price", "params": {"model": "m"}}
+    for turn, told in ((4, {"code": error.code, "message": error.message, "params": error.params}), (5, price)):
+        on_host(page, lambda turn=turn: host.publish("old", ev.TurnStarted(), turn))  # type: ignore[misc]
+        end = ev.TurnEnded(TurnStatus.FAILED, TurnStop.BUDGET, "", freeze(told))
+        on_host(page, lambda end=end, turn=turn: host.publish("old", end, turn))  # type: ignore[misc]
+    qtbot.waitUntil(lambda: len(rows(page, NoticeLine)) == 2, timeout=30_000)
+    budget, unknown = rows(page, NoticeLine)
+    assert budget.words == (
+        "This chat's budget of $1.2 does not cover the next request: $0.15 is left, and it may cost $0.21 or more.", "",
+    )  # fmt: skip
+    assert unknown.words[0].startswith("The price of the model m is unknown") and unknown.words[1]
+
+    def buttons(line: NoticeLine) -> list[str]:
+        return [b.text() for b in line.findChildren(QAbstractButton) if b.isVisible()]
+
+    qtbot.waitUntil(lambda: buttons(unknown) == ["Raise the limit", "Resume"], timeout=30_000)
+    assert buttons(budget) == ["Raise the limit"], "only the newest end can go on"
 
 
 def test_a_kept_answer_is_marked_and_can_be_asked_again(qtbot: QtBot, make: Make) -> None:

@@ -86,10 +86,8 @@ class NoticeLine(QFrame):
                 left = max(0, round((entry.until or 0) - time.time()))
                 why = current().error(str(params.get("code", "")), {}, str(params.get("message", "")))[0]
                 return trn("chat.notice.retry", left, attempt=params.get("attempt", 1)), why
-            case "turn_error":
-                error = params.get("error") or {}
-                details = error.get("params") or {}
-                return current().error(str(error.get("code", "bug")), dict(details), str(error.get("message", "")))
+            case "turn_error" | "turn_budget" if params.get("error") or entry.code == "turn_error":
+                return _fault_words(entry)
             case "tools_changed":
                 return _tools_words(params)
             case "compacted" if params.get("undone"):
@@ -143,7 +141,10 @@ class NoticeLine(QFrame):
             self.action = button(tr(f"chat.do.{verb.partition(':')[0]}"), lambda: self.acted.emit(verb))
             inset = row(space=0)
             inset.addSpacing(theme.px(24))
-            inset.addLayout(Flow(self.action))
+            buttons = [self.action]
+            if self.entry.code == "turn_budget" and self._last:
+                buttons.append(button(tr("chat.do.resume"), lambda: self.acted.emit("resume")))
+            inset.addLayout(Flow(*buttons))
             self._column.addLayout(inset)
         waiting = entry.code == "retry_scheduled"
         if waiting != self._tick.isActive():
@@ -181,6 +182,14 @@ def _page_words(params: dict[str, Any]) -> str:
     data = params.get("structured")
     told = [str(params.get("text") or ""), "" if data is None else canonical(data)]
     return "\n".join(part for part in told if part)
+
+
+def _fault_words(entry: NoticeEntry) -> tuple[str, str]:
+    """What ended a turn. Where a button raises the limit, nobody is told of options and keys."""
+    error = entry.params.get("error") or {}
+    code = str(error.get("code", "bug"))
+    what, remedy = current().error(code, dict(error.get("params") or {}), str(error.get("message", "")))
+    return what, "" if code in ("budget_spent", "quota_spent") else remedy
 
 
 def _error_code(entry: NoticeEntry) -> str:
