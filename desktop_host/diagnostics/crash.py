@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -74,8 +75,9 @@ class CrashReports:
             faulthandler.disable()
             self._faults.close()
             self._faults = None
-            if not self._faults_at.stat().st_size:
-                self._faults_at.unlink()
+            with suppress(FileNotFoundError):  # who cleans up while we run takes nothing from us
+                if not self._faults_at.stat().st_size:
+                    self._faults_at.unlink()
 
     def on_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """For `loop.set_exception_handler`."""

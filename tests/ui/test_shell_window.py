@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, Qt
 from PySide6.QtGui import QAccessible, QColor, QFontMetrics
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -447,6 +447,32 @@ def test_text_can_be_read_on_every_ground(scheme: str) -> None:
         (c.info, c.info_soft), (c.danger, c.raised), (c.warning, c.raised), (c.link, c.raised),
     ):  # fmt: skip
         assert contrast(text, ground) >= 4.5, (scheme, text, ground)
+
+
+def test_what_is_typed_for_a_new_chat_outlives_the_window(make: Make) -> None:
+    first = make()
+    first.workspace.show_chat(None)
+    first.workspace.chat.composer.put("Half a thought, with a comma\nand a second line")
+    first.window.close()
+    again = make()
+    again.workspace.show_chat(None)
+    again.until(lambda: again.workspace.chat.composer.text == "Half a thought, with a comma\nand a second line")
+    again.workspace.chat.composer.put("")
+    again.window.close()
+    assert make().window.state.text("new_draft") == ""
+
+
+def test_a_pasted_server_brings_what_adds_it_into_sight(make: Make) -> None:
+    shell = make()
+    shell.window.resize(900, 420)
+    shell.workspace.add_server()
+    page = shell.window.findChild(AddServer)
+    assert page is not None
+    shell.qtbot.wait(20)
+    page.panel.paste.insertPlainText('{"mcpServers": {"x": {"command": "npx", "args": ["-y", "some-server"]}}}')
+    shell.until(lambda: bool(page.panel.cards))
+    shell.until(lambda: page.verticalScrollBar().value() > 0)
+    assert page.panel.cards[0].mapTo(page.viewport(), QPoint()).y() >= 0
 
 
 @pytest.mark.parametrize("scheme", list(COLORS))

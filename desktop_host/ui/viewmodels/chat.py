@@ -43,6 +43,8 @@ class Chat(QObject):
     """Another conversation is about to be shown; what is shown still stands."""
     opened = Signal()
     """Another conversation is shown; transcript, options and draft are ready."""
+    new_draft = Signal(str)
+    """What is typed for a chat that does not exist yet is to be kept; the session of any other keeps its own."""
     loading = Signal(bool)
     failed = Signal(object)
     """`HostError` of something the person did here."""
@@ -257,12 +259,23 @@ class Chat(QObject):
             self._drafts[self.session] = text
             self._draft_timer.start()
 
+    def keep_draft(self) -> None:
+        """Keep what was typed last without waiting for a pause: the window closes."""
+        self._keep_draft()
+
+    def put_new_draft(self, text: str) -> None:
+        """What was typed for a new chat when the window was last open."""
+        if text:
+            self._drafts.setdefault(None, text)
+
     def _keep_draft(self) -> None:
         session = self.session
         if not self._draft_timer.isActive() and self.sender() is not self._draft_timer:
             return
         self._draft_timer.stop()
-        if session is not None:
+        if session is None:
+            self.new_draft.emit(self.draft)
+        else:
             text = self._drafts.get(session, "")
             self._bridge.then(
                 lambda h: h.history.put_state(session, "draft", text), lambda _x: None, self.failed.emit, self

@@ -35,6 +35,8 @@ from desktop_host.ui.widgets.server_found import FoundCard
 from desktop_host.ui.widgets.server_sources import FoundList
 
 PARSE_MS = 250
+SETTLED_MS = 60
+"""By then the cards that were made have their places."""
 AT_ONCE = 8
 """More characters than these at once were pasted."""
 LINK = "desktop-host://"
@@ -123,7 +125,7 @@ class AddPanel(QWidget):
         self.problem.setVisible(bool(problem))
         self.cards = [FoundCard(one) for one in found]
         if found and self._at_once:
-            QTimer.singleShot(0, self, self._reveal)
+            QTimer.singleShot(SETTLED_MS, self, self._reveal)
         for card in self.cards:
             card.take.toggled.connect(lambda _on: self._count())
             card.take.setVisible(len(found) > 1)

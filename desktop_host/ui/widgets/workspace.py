@@ -26,6 +26,7 @@ from desktop_host.ui.widgets.diagnostics_room import DiagnosticsRoom
 from desktop_host.ui.widgets.first_run import FirstRun
 from desktop_host.ui.widgets.gateway_room import GatewayRoom
 from desktop_host.ui.widgets.inspector_place import InspectorPlace
+from desktop_host.ui.widgets.new_draft import remember
 from desktop_host.ui.widgets.not_open import not_open
 from desktop_host.ui.widgets.server_art import art
 from desktop_host.ui.widgets.servers_page import ServersPage
@@ -110,6 +111,7 @@ class Workspace(QObject):
             found.session_changed.connect(self._session_changed)
             found.needs_model.connect(self.show_models)
             found.skills.opened.connect(self.skills.show)
+            remember(found, self.window)
             self.usage.attach(found)
             self._pages["chats"] = found
         return found
