@@ -11,6 +11,7 @@ is written. PAGE and LOOK are parts of a picture's name
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import sys
 import time
@@ -28,9 +29,11 @@ from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from desktop_host import i18n
+from desktop_host.core.diagnosis import Finding
 from desktop_host.core.servers import Http, ServerConfig, Stdio
 from desktop_host.core.settings import Endpoint, put
 from desktop_host.core.values import FrozenDict
+from desktop_host.diagnostics.findings import ill, well
 from desktop_host.engine.host import Host, HostSpec
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import theme
@@ -43,8 +46,10 @@ from desktop_host.ui.widgets.window import MainWindow
 from desktop_host.ui.widgets.workspace import Workspace
 from desktop_host.ui.window_state import WindowState
 from tests.fakes.chat_scenes import SCENES, stage_scenes
+from tests.fakes.fixed_diagnostics import FixedDiagnostics
 from tests.fakes.shell_host import ShellHost
 from tests.fakes.skill_library import parcels, stock, travelled
+from tests.fakes.usage_ledger import TODAY, Ledger, row
 
 PARCELS = (Path("/home/ada/Downloads/release-notes.zip"), Path("/home/ada/Downloads/photo.zip"))
 PASTE = """{"mcpServers": {"github": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"],
@@ -69,6 +74,35 @@ def settle(app: QApplication, seconds: float = 0.15) -> None:
         time.sleep(0.005)
 
 
+class StageHost(ShellHost):
+    """The host of the pictures: with use, limits and findings of the doctor."""
+
+    def __init__(self, *, onboarded: bool) -> None:
+        super().__init__(onboarded=onboarded)
+        self.ledger = Ledger()
+        days = (TODAY - datetime.timedelta(days=n) for n in range(29, -1, -1))
+        self.ledger.rows["day"] = tuple(
+            row(day=day.isoformat(), input=40_000 + 9000 * (n % 7), cost_usd=0.2 + 0.3 * ((n * 5) % 4))
+            for n, day in enumerate(days)
+        )
+        found = (
+            well("home", "path", path="/home/ada/.local/share/desktop-host"),
+            ill("model", "model_no_key", "model_no_key", place="anthropic/c", act="models", model="anthropic/c"),
+            Finding(
+                "server:broken", False, "doctor.say.server_crashes",
+                FrozenDict({"state": "failed", "restarts": 5, "exit_code": 1, "line": "Cannot find module 'zod'"}),
+                "doctor.remedy.server", "broken", "server:broken",
+            ),
+        )  # fmt: skip
+        self.diagnostics = FixedDiagnostics({one.check: one for one in found})
+
+    async def standings(self, session: str | None = None) -> tuple[FrozenDict, ...]:
+        common = {"key": "k", "reserved_usd": 0.0}
+        day = {"scope": "day", "spent_usd": 4.2, "limit_usd": 5.0, "calls": 50, "limit_calls": 50}
+        month = {"scope": "month", "spent_usd": 9.0, "limit_usd": None, "calls": 90, "limit_calls": None}
+        return FrozenDict(common | day), FrozenDict(common | month)
+
+
 class Stage:
     """A window over a host in memory."""
 
@@ -76,7 +110,7 @@ class Stage:
         i18n.install(language)
         theme.apply(look, scale)
         self.app = app
-        self.host = ShellHost(onboarded=not fresh)
+        self.host = StageHost(onboarded=not fresh)
         settings = self.host.settings
         for key, value in (("language", language), ("theme", look), ("font_scale", scale)):
             settings.now = put(settings.now, f"general.{key}", value)
@@ -272,9 +306,9 @@ def _tools_menu(w: Workspace) -> None:
 def _scene(name: str, w: Workspace) -> None:
     w.show_chat(name)
     settle(QApplication.instance(), 0.4)  # type: ignore[arg-type]
-    for row in w.chat.view.rows.values():
-        if isinstance(row, ToolCard) and name == "tools" and not row.fold_button.isChecked():
-            row.fold_button.click()
+    for one in w.chat.view.rows.values():
+        if isinstance(one, ToolCard) and name == "tools" and not one.fold_button.isChecked():
+            one.fold_button.click()
 
 
 def _no_model(w: Workspace) -> None:

@@ -81,7 +81,7 @@ def test_real_faults_are_found_one_is_mended_and_the_report_keeps_the_secret(
     press(qtbot, tab, "Make it private")
     qtbot.waitUntil(lambda: "home" not in {found.check for found in model.ill}, timeout=LONG)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    press(qtbot, tab, "Report to send …")
+    press(qtbot, tab, "Report to send…")
     qtbot.waitUntil(lambda: tab.report is not None, timeout=LONG)
     target = tmp_path / "report.zip"
     tab.save_report(target)

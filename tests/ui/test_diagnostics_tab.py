@@ -88,7 +88,7 @@ def test_what_the_app_can_mend_it_mends_and_the_row_tells(shell: Shell, doctor: 
     shell.press("Unlock", tab)
     shell.until(lambda: tab.findChildren(ErrorCard))
     assert "secrets" in tab.findChildren(ErrorCard)[0].accessibleName()
-    assert not words(tab, "secrets").endswith("Checking …")
+    assert not words(tab, "secrets").endswith("Checking…")
 
 
 def test_a_finding_leads_to_the_page_where_it_is_mended(shell: Shell) -> None:
@@ -130,7 +130,7 @@ def test_a_report_is_read_first_and_saved_as_it_was_read(
 ) -> None:
     tab = opened(shell)
     doctor.parts = (ReportPart("about.json", '{"version": "1"}'), ReportPart("logs/host.log", "x" * 70_000 + "END"))
-    shell.press("Report to send …", tab)
+    shell.press("Report to send…", tab)
     shell.until(lambda: tab.report is not None)
     card = tab.report
     assert card is not None

@@ -71,7 +71,7 @@ class TraceView(QWidget):
         self.search = SearchField(tr("inspector.search"))
         self.method = QComboBox()
         self.method.setAccessibleName(tr("inspector.method"))
-        self.method.setMinimumContentsLength(8)
+        self.method.setMinimumContentsLength(11)
         self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.method.addItem(tr("inspector.all_methods"), "")
         self.errors = button(tr("inspector.errors"), role="filter")

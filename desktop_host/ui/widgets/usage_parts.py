@@ -71,7 +71,10 @@ def short(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+
 def day_label(key: str) -> str:
     """A day as the chart names it."""
     day = datetime.date.fromisoformat(key)
-    return f"{day.month}/{day.day}" if current().language == "zh_CN" else f"{day.day}.{day.month}."
+    return f"{day.month}/{day.day}" if current().language == "zh_CN" else f"{day.day} {_MONTHS[day.month - 1]}"
