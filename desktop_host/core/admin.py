@@ -201,6 +201,10 @@ class ServerAdmin(Protocol):
 
     def logs(self, name: str) -> tuple[LogLine, ...]: ...
     def trace(self, name: str) -> tuple[WireFrame, ...]: ...
+    def closed(self, name: str) -> frozenset[int]:
+        """The connections of the trace that are over (`WireFrame.connection`)."""
+        ...
+
     def parse(self, text: str) -> tuple[ImportedServer, ...]:
         """Read anything a person may paste: a JSON snippet (comments, BOM, several objects), a command line, a URL.
 

@@ -270,6 +270,10 @@ class WireFrame:
     direction: str
     """`out` (to the server) or `in`."""
     message: FrozenDict
+    connection: int = 0
+    """Which connection it passed; ids of requests count for each alone."""
+    session: str | None = None
+    """The conversation that the connection belongs to; None: to all."""
 
 
 @dataclass(frozen=True, slots=True)

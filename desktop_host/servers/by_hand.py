@@ -143,6 +143,9 @@ class ByHand(ABC):
     def trace(self, name: str) -> tuple[WireFrame, ...]:
         return self._pool.wiring(self._book.get(name)).wire.frames()
 
+    def closed(self, name: str) -> frozenset[int]:
+        return self._pool.wiring(self._book.get(name)).wire.closed()
+
     async def resend(self, name: str, method: str, params: FrozenDict) -> FrozenDict:
         config = self._book.get(name)
         arguments = params.get("arguments", EMPTY)

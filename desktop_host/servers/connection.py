@@ -163,7 +163,7 @@ class Connection:
                         on_start=self._started, on_line=self._line, on_signed_out=self.worn.set,
                     )  # fmt: skip
                     self._stdio = transport if isinstance(transport, StdioTransport) else None
-                    tap = Tap(transport, self.wiring.wire, self.wiring.redact, self._ended)
+                    tap = Tap(transport, self.wiring.wire, self.wiring.redact, self._ended, self.floor.session)
                     answers = Callbacks(self.wiring, self.floor, self._list_changed, self._resource_updated)
                     client = await stack.enter_async_context(make_client(self.wiring, tap, mode, answers))
                     if mode in MODERN_PROTOCOL_VERSIONS:
@@ -197,6 +197,8 @@ class Connection:
             if self._broken or not self._closing:
                 end = failure.lost(config.name, seen.exit_code, self._why)
                 self.lost = failure.report(config, end, seen, lines, redact)
+                code = "" if seen.exit_code is None else f" (exit code {seen.exit_code})"
+                self._note(f"the connection ended{code}")
             return
         if self._closing:
             ready.cancel()

@@ -92,10 +92,27 @@ class WireLog:
     def __init__(self, clock: Clock, redact: Redactor) -> None:
         self._clock, self._redact = clock, redact
         self._frames: deque[WireFrame] = deque(maxlen=FRAMES)
+        self._numbers = itertools.count(1)
+        self._closed: deque[int] = deque(maxlen=FRAMES)
 
-    def record(self, direction: str, message: Mapping[str, Any]) -> None:
+    def begin(self) -> int:
+        """The number of a new connection."""
+        return next(self._numbers)
+
+    def end(self, connection: int) -> None:
+        """A connection is over: what is not answered on it never will be."""
+        self._closed.append(connection)
+
+    def record(
+        self, direction: str, message: Mapping[str, Any], connection: int = 0, session: str | None = None
+    ) -> None:
         """Keep one message; `direction` is `out` or `in`."""
-        self._frames.append(WireFrame(self._clock.now(), direction, self._short(message, itertools.count())))
+        short = self._short(message, itertools.count())
+        self._frames.append(WireFrame(self._clock.now(), direction, short, connection, session))
+
+    def closed(self) -> frozenset[int]:
+        """The connections that are over, as far back as the messages go."""
+        return frozenset(self._closed)
 
     def frames(self) -> tuple[WireFrame, ...]:
         """Oldest first."""

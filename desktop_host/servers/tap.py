@@ -38,8 +38,11 @@ _TYPED = _CACHEABLE | {"tools/call", "prompts/get", "completion/complete"}
 class Tap:
     """Use as the transport of a `Client`."""
 
-    def __init__(self, transport: Any, wire: WireLog, redact: Redactor, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self, transport: Any, wire: WireLog, redact: Redactor, on_end: Callable[[], None], session: str | None = None
+    ) -> None:
         self._transport, self._wire, self._redact, self._on_end = transport, wire, redact, on_end
+        self._number, self._session = wire.begin(), session
         self._methods: dict[int | str, str] = {}
         """Method of each request that is not answered yet."""
 
@@ -48,6 +51,7 @@ class Tap:
         return _Read(read, self), _Write(write, self)
 
     async def __aexit__(self, *error: Any) -> Any:
+        self._wire.end(self._number)
         return await self._transport.__aexit__(*error)
 
     def outbound(self, item: SessionMessage) -> None:
@@ -57,13 +61,13 @@ class Tap:
             self._methods[message.id] = message.method
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._methods.pop((message.params or {}).get("requestId", ""), None)
-        self._wire.record("out", _plain(message))
+        self._wire.record("out", _plain(message), self._number, self._session)
 
     def inbound(self, item: Any) -> Any:
         """See, and if need be repair, what came from the server."""
         if isinstance(item, SessionMessage):
             message = item.message
-            self._wire.record("in", _plain(message))
+            self._wire.record("in", _plain(message), self._number, self._session)
             if isinstance(message, JSONRPCResponse):
                 message.result = self._redact.veiled(message.result)
                 method = self._methods.pop(message.id, None)
@@ -83,6 +87,7 @@ class Tap:
 
     def ended(self) -> None:
         """The stream is over."""
+        self._wire.end(self._number)
         self._on_end()
 
 

@@ -303,6 +303,9 @@ class ShellServers:
             self.frames[name] = list(self._wire())
         return tuple(self.frames[name])
 
+    def closed(self, name: str) -> frozenset[int]:
+        return frozenset()
+
     async def resend(self, name: str, method: str, params: FrozenDict) -> FrozenDict:
         self.resent.append((name, method, params))
         number, t = 100 + len(self.resent), time.time()

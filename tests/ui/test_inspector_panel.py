@@ -16,6 +16,7 @@ from desktop_host.core.sessions import SessionOptions
 from desktop_host.core.toolkit import ToolkitConfig
 from desktop_host.core.tools import ToolGroup
 from desktop_host.core.values import FrozenDict
+from desktop_host.ui.theme import theme
 from desktop_host.ui.widgets.inspector_chat import money
 from desktop_host.ui.widgets.inspector_panel import InspectorPanel
 from tests.fakes.shell_host import ShellHost
@@ -90,6 +91,10 @@ def test_in_a_narrow_window_it_has_the_room_to_itself(shell: Shell) -> None:
     assert panel.isVisible()
     panel.closed.emit()
     shell.until(shell.window.stack.isVisible)
+    toasts = shell.window.toasts
+    toasts.say("A notice that has nothing to do with the panel")
+    shell.until(lambda: toasts.width() >= theme.px(240))
+    assert shell.window.centralWidget().rect().contains(toasts.geometry())
 
 
 def test_it_shows_the_servers_of_this_chat_with_tools_and_resources(shell: Shell) -> None:

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from desktop_host.core.servers import ServerConfig, Stdio, WireFrame
 from desktop_host.core.values import freeze
 from desktop_host.ui.viewmodels.inspector import EXCHANGE, MOST, Wire, WireFilter
-from desktop_host.ui.viewmodels.inspector_pairs import Exchange, news, paired
+from desktop_host.ui.viewmodels.inspector_pairs import Exchange, Pairs, news, paired
 from desktop_host.ui.widgets.inspector_trace import TraceView
 from tests.ui.shell_kit import Shell, server_shells
 
@@ -67,6 +67,20 @@ def test_ids_of_both_directions_are_kept_apart() -> None:
         ("tools/call", True, "ok", 500), ("sampling/createMessage", False, "ok", 200),
         ("?", False, "notification", None),
     ]  # fmt: skip
+
+
+def test_requests_of_two_connections_with_the_same_ids_are_kept_apart_and_a_dead_one_loses_its_own() -> None:
+    pairs = Pairs("s")
+    frames = [
+        WireFrame(1.0, "out", freeze({"id": 1, "method": "tools/call", "params": {"name": "a"}}), 1),
+        WireFrame(1.1, "out", freeze({"id": 1, "method": "tools/call", "params": {"name": "b"}}), 2),
+        WireFrame(1.2, "out", freeze({"id": 2, "method": "tools/call", "params": {"name": "c"}}), 2),
+        WireFrame(1.5, "in", freeze({"id": 1, "result": {"n": "of b"}}), 2),
+    ]
+    a, b, c = [one for one, new in map(pairs.take, frames) if new]
+    assert (a.state, b.reply, c.state) == ("waiting", freeze({"id": 1, "result": {"n": "of b"}}), "waiting")
+    assert pairs.close(frozenset({2})) == [c]
+    assert (a.state, b.state, c.state) == ("waiting", "ok", "lost")
 
 
 def test_a_result_that_says_it_is_an_error_counts_as_one() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from PySide6.QtCore import (
     QAbstractTableModel,
@@ -36,6 +36,8 @@ EXCHANGE = int(Qt.ItemDataRole.UserRole) + 1
 """Role of the `Exchange` of a row."""
 COLUMNS = ("time", "way", "method", "ms", "state")
 
+Heard: TypeAlias = tuple[tuple[WireFrame, ...], frozenset[int]]
+"""The messages of a server, and which of its connections are over."""
 _Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
@@ -48,9 +50,12 @@ class Wire(QAbstractTableModel):
     came = Signal()
     """Something was appended or answered."""
 
-    def __init__(self, bridge: Bridge, servers: Callable[[], Iterable[str]], parent: QObject | None = None) -> None:
+    def __init__(
+        self, bridge: Bridge, servers: Callable[[], Iterable[str]], parent: QObject | None = None,
+        session: Callable[[], str | None] = lambda: None,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._bridge, self._servers = bridge, servers
+        self._bridge, self._servers, self._session = bridge, servers, session
         self.rows: list[Exchange] = []
         self.methods: set[str] = set()
         self._places: dict[int, int] = {}
@@ -124,9 +129,11 @@ class Wire(QAbstractTableModel):
             return
         self._under_way = True
 
-        async def read(host: Host) -> dict[str, tuple[WireFrame, ...]]:
+        session = self._session()
+
+        async def read(host: Host) -> dict[str, Heard]:
             known = {c.name for c in host.servers.configs()}
-            return {name: host.servers.trace(name) for name in names if name in known}
+            return {name: heard(host, name, session) for name in names if name in known}
 
         self._bridge.then(read, self._took, self._fail, self)
 
@@ -142,13 +149,22 @@ class Wire(QAbstractTableModel):
         self._last = {}
         self.read()
 
-    def _took(self, got: dict[str, tuple[WireFrame, ...]]) -> None:
+    def _took(self, got: dict[str, Heard]) -> None:
         self._under_way = False
-        fresh = [(name, frame) for name, frames in got.items() for frame in news(self._last.get(name), frames)]
-        self._last |= {name: frames[-1] for name, frames in got.items() if frames}
+        fresh = [(name, frame) for name, (frames, _) in got.items() for frame in news(self._last.get(name), frames)]
+        self._last |= {name: frames[-1] for name, (frames, _) in got.items() if frames}
         if fresh:
             fresh.sort(key=lambda pair: pair[1].t)
             self.take(fresh)
+        for name, (_, closed) in got.items():
+            if name in self._pairs and (lost := self._pairs[name].close(closed)):
+                self._changed(self._places.pop(id(one), -1) for one in lost)
+
+    def _changed(self, places: Iterable[int]) -> None:
+        known = [at for at in places if 0 <= at < len(self.rows)]
+        if known:
+            self.dataChanged.emit(self.index(min(known), 0), self.index(max(known), len(COLUMNS) - 1))
+            self.came.emit()
 
     def take(self, fresh: Iterable[tuple[str, WireFrame]]) -> None:
         """Append messages and put answers beside their requests."""
@@ -208,9 +224,17 @@ class WireFilter(QSortFilterProxyModel):
         one = wire.rows[row]
         if self._method and one.method != self._method:
             return False
-        if self._errors and one.state != "error":
+        if self._errors and one.state not in ("error", "lost"):
             return False
         return not self._needle or one.holds(self._needle)
+
+
+def heard(host: Host, name: str, session: str | None) -> Heard:
+    """What is kept of a server's wire; of connections that belong to one conversation each, only those of `session`."""
+    frames = host.servers.trace(name)
+    if session is not None:
+        frames = tuple(f for f in frames if f.session in (None, session))
+    return frames, host.servers.closed(name)
 
 
 def _clock(t: float) -> str:

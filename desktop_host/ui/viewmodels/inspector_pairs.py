@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from desktop_host.core.servers import WireFrame
 from desktop_host.core.values import FrozenDict
 
+OPEN = 20_000
+"""Requests without an answer that are remembered; the oldest are given up."""
+
 
 @dataclass(slots=True)
 class Exchange:
@@ -21,17 +24,22 @@ class Exchange:
     reply: FrozenDict | None = None
     ms: float | None = None
     server: str = ""
+    connection: int = 0
+    lost: bool = False
+    """The connection ended before an answer came."""
     words: str | None = None
     """Both messages as one folded text, made at the first search."""
 
     @property
     def state(self) -> str:
-        """`notification`, `waiting`, `error` or `ok`."""
+        """`notification`, `waiting`, `lost`, `error` or `ok`."""
         if self.reply is not None:
             return "error" if _failed(self.reply) else "ok"
         if "error" in self.sent:
             return "error"
-        return "waiting" if "id" in self.sent and "method" in self.sent else "notification"
+        if "id" not in self.sent or "method" not in self.sent:
+            return "notification"
+        return "lost" if self.lost else "waiting"
 
     @property
     def detail(self) -> str:
@@ -68,25 +76,39 @@ def _failed(reply: FrozenDict) -> bool:
 
 
 class Pairs:
-    """Pairs the messages of one server as they come. Ids count for each direction alone."""
+    """Pairs the messages of one server as they come. Ids count for each connection and direction alone."""
 
     def __init__(self, server: str = "") -> None:
         self._server = server
-        self._waiting: dict[tuple[str, str], Exchange] = {}
+        self._waiting: dict[tuple[int, str, str], Exchange] = {}
 
     def take(self, frame: WireFrame) -> tuple[Exchange, bool]:
         """The exchange a message belongs to, and whether it is a new one."""
         message = frame.message
         method, number = message.get("method"), message.get("id")
         if method is None and number is not None:
-            asked = self._waiting.pop(("out" if frame.direction == "in" else "in", json.dumps(number)), None)
+            asked_by = "out" if frame.direction == "in" else "in"
+            asked = self._waiting.pop((frame.connection, asked_by, json.dumps(number)), None)
             if asked is not None:
                 asked.reply, asked.ms, asked.words = message, (frame.t - asked.t) * 1000, None
                 return asked, False
-        made = Exchange(frame.t, frame.direction == "out", str(method or "?"), message, server=self._server)
+        made = Exchange(
+            frame.t, frame.direction == "out", str(method or "?"), message, server=self._server,
+            connection=frame.connection,
+        )  # fmt: skip
         if number is not None and method is not None:
-            self._waiting[frame.direction, json.dumps(number)] = made
+            self._waiting[frame.connection, frame.direction, json.dumps(number)] = made
+            if len(self._waiting) > OPEN:  # Their rows have long gone.
+                del self._waiting[next(iter(self._waiting))]
         return made, True
+
+    def close(self, connections: frozenset[int]) -> list[Exchange]:
+        """The exchanges that are lost from now on, since their connections are over."""
+        gone = [key for key in self._waiting if key[0] in connections]
+        lost = [self._waiting.pop(key) for key in gone]
+        for one in lost:
+            one.lost = True
+        return lost
 
 
 def paired(frames: Sequence[WireFrame]) -> tuple[Exchange, ...]:

@@ -36,9 +36,10 @@ class InspectorPanel(QWidget):
         self.setAccessibleName(tr("inspector.title"))
         self._chat = chat
         self._names: tuple[str, ...] = ()
+        self._session: str | None = None
         self.facts = ChatFacts(bridge, chat)
         self.facts.server_wanted.connect(self.server_wanted)
-        self.trace = TraceView(bridge, lambda: self._names, narrow=True)
+        self.trace = TraceView(bridge, lambda: self._names, narrow=True, session=lambda: self._chat.session)
         self.logs = LogsView(bridge, lambda: self._names)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
@@ -61,8 +62,8 @@ class InspectorPanel(QWidget):
 
     def _servers(self) -> None:
         names = tuple(s.alias for s in self._chat.choices.servers if s.on)
-        if names != self._names:
-            self._names = names
+        if (names, self._chat.session) != (self._names, self._session):
+            self._names, self._session = names, self._chat.session
             if self.isVisible():
                 self.trace.wire.begin()
 

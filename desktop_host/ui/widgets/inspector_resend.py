@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
@@ -24,22 +25,25 @@ class Resend(QWidget):
 
     opened = Signal(bool)
     """The form is shown, or put away."""
+    done = Signal(str, str, float)
+    """`(server, method, when)`: it was sent and answered."""
 
     def __init__(self, bridge: Bridge, sent: Callable[[], object]) -> None:
         super().__init__()
         self._bridge, self._sent = bridge, sent
         self._one: Exchange | None = None
+        self._when = 0.0
         self.open_button = button(tr("inspector.resend"), self._open, icon="send")
         self.params = QPlainTextEdit()
         set_role(self.params, "code")
         self.params.setTabChangesFocus(True)
         self.params.setAccessibleName(tr("inspector.params"))
-        self.params.setFixedHeight(theme.px(110))
+        self.params.setMinimumHeight(theme.px(72))
         self.go = button(tr("inspector.send"), self._send, role="primary", icon="send")
         self.said = label("", selectable=True)
         inner = column(self, space=Space.XS)
         inner.addWidget(label(tr("inspector.resend.lead"), "caption"))
-        inner.addWidget(self.params)
+        inner.addWidget(self.params, 1)
         inner.addLayout(Flow(self.go, button(tr("action.cancel"), self.close_form)))
         inner.addWidget(self.said)
         self.hide()
@@ -82,6 +86,7 @@ class Resend(QWidget):
             return
         self.go.setEnabled(False)
         self._say(tr("tool.running"), "muted")
+        self._when = time.time()
         self._bridge.then(
             lambda host: host.resend(one.server, one.method, freeze(params)), self._done, self._fail, self
         )
@@ -89,6 +94,8 @@ class Resend(QWidget):
     def _done(self, _result: object) -> None:
         self.go.setEnabled(True)
         self._say(tr("inspector.sent"), "success")
+        if self._one is not None:
+            self.done.emit(self._one.server, self._one.method, self._when)
         self._sent()
 
     def _fail(self, error: HostError) -> None:

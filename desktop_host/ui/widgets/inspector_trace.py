@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QHideEvent, QPainter, QShowEvent
+from PySide6.QtGui import QHideEvent, QPainter, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
@@ -33,7 +33,9 @@ from desktop_host.ui.widgets.search_field import SearchField
 
 SHOWN = 200_000
 """Characters of one exchange shown at once; Copy gives all of it."""
-_TONES = {"error": "danger", "waiting": "warning", "notification": "muted", "ok": "success"}
+ROOM_FOR_TIMES = 560
+"""Width, in pixels at 100 %, below which no clock times are shown."""
+_TONES = {"error": "danger", "lost": "danger", "waiting": "warning", "notification": "muted", "ok": "success"}
 
 
 class _State(QStyledItemDelegate):
@@ -62,11 +64,15 @@ class TraceView(QWidget):
         bridge: the host.
         servers: whose wire is shown; asked at each reading.
         narrow: for a side panel: no clock times.
+        session: the conversation whose own connections are shown; None: all.
     """
 
-    def __init__(self, bridge: Bridge, servers: Callable[[], Iterable[str]], *, narrow: bool = False) -> None:
+    def __init__(
+        self, bridge: Bridge, servers: Callable[[], Iterable[str]], *, narrow: bool = False,
+        session: Callable[[], str | None] = lambda: None,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.wire = Wire(bridge, servers, self)
+        self.wire = Wire(bridge, servers, self, session)
         self.shown = WireFilter(self.wire, self)
         self.search = SearchField(tr("inspector.search"))
         self.method = QComboBox()
@@ -86,7 +92,10 @@ class TraceView(QWidget):
         self.json.setAccessibleName(tr("trace.message"))
         self.json.setPlaceholderText(tr("trace.choose"))
         self.resend = Resend(bridge, self.wire.read)
-        self.resend.opened.connect(lambda on: self.json.setHidden(on))
+        self.resend.opened.connect(self._make_room)
+        self.resend.done.connect(self._expect)
+        self._expected: tuple[str, str, float] | None = None
+        """What was sent by hand and is to be shown once it is listed: server, method, when."""
         self.problem = label("", "danger")
         self.problem.hide()
         self._build()
@@ -121,6 +130,11 @@ class TraceView(QWidget):
         super().showEvent(event)
         self.wire.watch(True)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where room is short the names come before the clock times."""
+        super().resizeEvent(event)
+        self.table.setColumnHidden(0, self._narrow_place or self.width() < theme.px(ROOM_FOR_TIMES))
+
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.wire.watch(False)
@@ -144,6 +158,7 @@ class TraceView(QWidget):
             stretch = at == 2
             mode = QHeaderView.ResizeMode.Stretch if stretch else QHeaderView.ResizeMode.Interactive
             header.setSectionResizeMode(at, mode)
+        self._narrow_place = narrow
         table.setColumnHidden(0, narrow)
         table.selectionModel().selectionChanged.connect(self._chosen)
         return table
@@ -162,7 +177,7 @@ class TraceView(QWidget):
         top.setStretch(0, 1)
         clear = button(tr("inspector.clear"), self._clear, role="quiet", icon="trash")
         tools = Flow(self.errors, self.count, copy_button(self.all_text, tr("inspector.copy_all")), clear)
-        below = QWidget()
+        self._below = below = QWidget()
         under = column(below, space=Space.S)
         copy = copy_button(lambda: self.current.pretty() if self.current else "")
         self._acts = Flow(copy, self.resend.open_button)
@@ -171,8 +186,8 @@ class TraceView(QWidget):
         self._acts_holder.hide()
         under.addWidget(self.json, 1)
         under.addWidget(self._acts_holder)
-        under.addWidget(self.resend)
-        split = QSplitter(Qt.Orientation.Vertical)
+        under.addWidget(self.resend, 1)
+        self._split = split = QSplitter(Qt.Orientation.Vertical)
         split.setChildrenCollapsible(False)
         split.addWidget(self.table)
         split.addWidget(below)
@@ -208,7 +223,37 @@ class TraceView(QWidget):
         self._count()
         if self._follow and not self.table.currentIndex().isValid():
             self.table.scrollToBottom()
+        self._show_expected()
         self._detail()
+
+    def _make_room(self, on: bool) -> None:
+        """The form of a request takes the place of the messages, and as much of the table's as it needs."""
+        self.json.setHidden(on)
+        if on:
+            self.resend.show()
+            table, below = self._split.sizes()
+            inner = self._below.layout()
+            need = inner.totalHeightForWidth(self._split.width()) if inner is not None else below
+            if below < need:
+                least = self.table.minimumHeight()
+                self._split.setSizes([max(least, table + below - need), need])
+
+    def _expect(self, server: str, method: str, when: float) -> None:
+        self._expected = server, method, when
+
+    def _show_expected(self) -> None:
+        """Choose what was sent by hand, so that its answer stands below."""
+        if self._expected is None:
+            return
+        server, method, when = self._expected
+        for at in range(self.shown.rowCount() - 1, -1, -1):
+            one = self.shown.index(at, 0).data(EXCHANGE)
+            if one.t < when:
+                return
+            if one.outward and (one.server, one.method) == (server, method) and one.reply is not None:
+                self._expected = None
+                self.table.setCurrentIndex(self.shown.index(at, 2))
+                return
 
     def _count(self) -> None:
         n, of = self.shown.rowCount(), len(self.wire.rows)

@@ -27,11 +27,10 @@ SOURCES = ("all", "stderr", "network", "stdout", "message", "host")
 def log_text(lines: Sequence[LogLine], source: str, wanted: str) -> str:
     """The lines of a source that hold a text, one a line with their time."""
     needle = wanted.casefold()
-    return "\n".join(
-        f"{clock(line.t)}  {line.source}{'/' + line.level if line.level else ''}  {line.text}"
-        for line in lines
-        if source in ("all", line.source) and needle in line.text.casefold()
-    )
+    kept = [x for x in lines if source in ("all", x.source) and needle in x.text.casefold()]
+    kinds = [f"{x.source}{'/' + x.level if x.level else ''}" for x in kept]
+    wide = max(map(len, kinds), default=0)
+    return "\n".join(f"{clock(x.t)}  {kind.ljust(wide)}  {x.text}" for x, kind in zip(kept, kinds, strict=True))
 
 
 class LogsView(QWidget):

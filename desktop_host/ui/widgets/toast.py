@@ -17,6 +17,8 @@ STAYS_MS = 6000
 ERROR_STAYS_MS = 15_000
 MOST = 3
 WIDTH = 420
+LEAST = 240
+"""Width of the centre, in pixels at 100 %, that still has room for notices."""
 
 
 class Toasts(QWidget):
@@ -102,13 +104,15 @@ class Toasts(QWidget):
         if not self._shown():
             self.hide()
             return
-        width = min(theme.px(WIDTH), self._over.width() - 2 * Space.L)
+        # A panel may have taken the centre's place: then the notices stand over the whole window.
+        over = self._over if self._over.width() >= theme.px(LEAST) else self._within
+        width = min(theme.px(WIDTH), over.width() - 2 * Space.L)
         self.setFixedWidth(max(160, width))
         self.show()
         inner = [w.layout() for w in self._shown()]
         heights = [layout.totalHeightForWidth(self.width()) for layout in inner if layout is not None]
         self.resize(self.width(), sum(heights) + Space.S * (len(heights) - 1))
         # The centre may stand in a splitter beside other panels: its own geometry is within that.
-        room = QRect(self._over.mapTo(self._within, QPoint()), self._over.size())
+        room = QRect(over.mapTo(self._within, QPoint()), over.size())
         self.move(room.center().x() - self.width() // 2, room.bottom() - self.height() - self._clear_of())
         self.raise_()
