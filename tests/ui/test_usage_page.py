@@ -109,7 +109,7 @@ def test_the_chart_shows_thirty_days_and_is_read_with_the_arrow_keys(shell: Shel
     chart: BarChart = page.chart
     chart.setFocus()
     shell.qtbot.keyClick(chart, Qt.Key.Key_Left)
-    assert chart.chosen == f"{TODAY.day}.{TODAY.month}.: $0.25"
+    assert chart.chosen == f"{TODAY.day} {TODAY:%b}: $0.25"
     shell.qtbot.keyClick(chart, Qt.Key.Key_Left)
     assert chart.chosen.endswith(": $0.50")
     assert chart.accessibleDescription() == chart.chosen
