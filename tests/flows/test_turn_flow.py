@@ -88,6 +88,21 @@ async def test_one_failing_call_leaves_its_siblings_alone(rig):
     assert "inner secret path" not in str(r.of(ToolSettled))
 
 
+async def test_why_a_server_could_not_run_a_call_is_told_to_the_model_and_it_may_try_again(rig):
+    """Hazard H89."""
+    r = rig([[call("t.bad", "c1")], [call("t.bad", "c2")], ["sorry"]])
+
+    async def bad(_a, _p):
+        raise KnownFault("server_lost", "t ended with exit code 3")
+
+    r.tools.add("t.bad", bad)
+    result = await r.say(await r.session())
+    assert (result.status, result.text) == (TurnStatus.DONE, "sorry")
+    for request in r.model.requests[1:]:
+        [told] = request.messages[-1].blocks
+        assert (told.outcome, told.content) == (Outcome.ERROR, (Text("t ended with exit code 3"),))
+
+
 async def test_a_tool_that_does_not_exist_is_answered_with_close_names(rig):
     """Hazard H86."""
     r = rig([[call("t.serach", "c1")], ["ok"]])

@@ -38,6 +38,7 @@ def test_without_a_rule_the_group_then_the_profile_decides():
 
 
 def test_a_rule_that_does_not_compile_denies():
+    """Hazard K113."""
     assert decide(CALL, [Rule(Effect.ALLOW, "*", "(")]).reason == "broken_rule"
     assert decide(CALL, [Rule(Effect.ALLOW, "*", "(")]).effect is Effect.DENY
 

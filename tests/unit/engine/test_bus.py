@@ -69,6 +69,47 @@ async def test_when_full_thinking_goes_first():
     assert [s.seq for s in await anext(reader)] == [3, 4, 5]
 
 
+async def test_of_what_only_the_newest_counts_an_older_one_gives_way_although_there_is_room():
+    bus = Bus()
+    reader = bus.subscribe(capacity=10)
+    retry = ev.RetryScheduled(1, 1.0, "overloaded", "x", 5.0)
+    for seq, event in enumerate([retry, KINDS[0], KINDS[4], retry, KINDS[4]], 1):
+        await bus.publish(stamped(seq, event))
+    kept = [s.seq for s in await anext(reader)]
+    latest = [e for e in (retry, KINDS[4]) if e.delivery is Delivery.LATEST]
+    assert latest, "no event of this kind is left to test with"
+    assert kept == [n for n, e in enumerate([retry, KINDS[0], KINDS[4], retry, KINDS[4]], 1)
+                    if e not in latest or n > 3]  # fmt: skip
+
+
+async def test_a_full_queue_merges_text_in_its_middle_before_the_writer_has_to_wait():
+    bus = Bus()
+    reader = bus.subscribe(capacity=4)
+    events = [ev.TokenDelta("a"), ev.TokenDelta("b"), KINDS[3], KINDS[5], KINDS[3]]
+    for seq, event in enumerate(events, 1):
+        async with asyncio.timeout(0.5):
+            await bus.publish(stamped(seq, event))
+    got = await anext(reader)
+    assert [s.seq for s in got] == [2, 3, 4, 5]
+    assert got[0].event == ev.TokenDelta("ab")
+    assert reader.lagged_seq is None
+
+
+async def test_a_reader_holds_a_hundred_events_unless_told_otherwise():
+    bus = Bus()
+    reader = bus.subscribe()
+    for seq in range(1, 101):
+        async with asyncio.timeout(0.5):
+            await bus.publish(stamped(seq, KINDS[5]))
+    late = asyncio.create_task(bus.publish(stamped(101, KINDS[5])))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not late.done()
+    assert len(await anext(reader)) == 100
+    await late
+    assert [s.seq for s in await anext(reader)] == [101]
+
+
 async def test_a_reader_that_takes_nothing_is_detached_and_told_where_it_stood(monkeypatch):
     monkeypatch.setattr(bus_module, "PATIENCE_S", 0.05)
     bus = Bus()

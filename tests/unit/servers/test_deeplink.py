@@ -42,6 +42,7 @@ def test_links_that_readmes_offer_for_other_hosts_are_understood():
 
 
 def test_a_link_gives_no_trust_and_no_sampling():
+    """Hazard K115."""
     entry = {"command": "x", "desktopHost": {"trusted": True, "sampling": {"mode": "allow"}, "enabledTools": ["a"]}}
     (one,) = read(ours(name="x", config=json.dumps(entry))).servers
     assert not one.config.trusted and one.config.sampling == SamplingPolicy() and one.config.enabled_tools is None

@@ -60,6 +60,7 @@ def test_linked_skill_folders_are_found_and_loops_end(tmp_path):
     snapshot = scan(tmp_path / "place")
     assert list(snapshot.skills) == ["linked"]
     assert snapshot.skills["linked"].main.skill.body == "Do it."
+    assert len(snapshot.all) == 1, "a folder is found once, however many ways lead to it"
 
 
 def test_links_that_leave_a_skill_are_left_out_and_told(tmp_path):
