@@ -235,13 +235,11 @@ def _identity(path: Path) -> str:
                 os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-    text = path.read_text("utf-8").strip()
     try:
-        return str(uuid.UUID(text))
+        return str(uuid.UUID(path.read_text("utf-8").strip()))
     except ValueError:
-        raise KnownFault(
-            "database_error", f"{path} holds no identity", reason="bad_identity", path=str(path)
-        ) from None  # fmt: skip
+        told = f"{path} holds no identity"
+        raise KnownFault("database_error", told, reason="bad_identity", path=str(path)) from None
 
 
 @contextlib.contextmanager

@@ -51,6 +51,7 @@ class Connection:
         self._catalog: Catalog | None = None
         self._stdio: StdioTransport | None = None
         self._seen = failure.Evidence()
+        self._first_line = 0
         self._leave = asyncio.Event()
         self._closing = self._broken = False
         self._why = ""
@@ -152,7 +153,7 @@ class Connection:
     # ---- the owner task
     async def _own(self, mode: str, ready: asyncio.Future[None]) -> None:
         config = self.wiring.config
-        self._seen.started_at = self.wiring.clock.now()
+        self._first_line = self.wiring.log.count
         limit = Deadline.to_connect(config.timeouts)
         error: BaseException | None = None
         try:
@@ -192,7 +193,7 @@ class Connection:
                 await asyncio.to_thread(self.wiring.pids.remove, stdio.pid)
         seen.http_status = self.facts.status
         seen.timed_out = expired
-        config, lines, redact = self.wiring.config, self.wiring.log.lines(), self.wiring.redact
+        config, lines, redact = self.wiring.config, self.wiring.log.since(self._first_line), self.wiring.redact
         if ready.done():
             if self._broken or not self._closing:
                 end = failure.lost(config.name, seen.exit_code, self._why)

@@ -90,7 +90,6 @@ class Evidence:
     other_transport: bool = False
     """The address serves the HTTP transport that is not configured."""
     timed_out: bool = False
-    started_at: float = 0.0
 
 
 def report(
@@ -103,7 +102,7 @@ def report(
     """Make the report of a failed attempt; secrets are masked in every part of it."""
     leaf = main_leaf(error)
     named = _name(config, leaf, seen)
-    stderr = tuple(x.text for x in lines if x.source == "stderr" and x.t >= seen.started_at)[-STDERR_LINES:]
+    stderr = tuple(x.text for x in lines if x.source == "stderr")[-STDERR_LINES:]
     made = FailureReport(
         code=named.code,
         message=redact(named.message),

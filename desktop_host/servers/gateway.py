@@ -69,7 +69,7 @@ class Desk:
         Raises:
             MCPError: a server of this host is its own gateway.
         """
-        started, ok = time.time(), False
+        began, started, ok = time.perf_counter(), time.time(), False
         if _is_ourselves(ctx):
             raise MCPError(code=T.INVALID_REQUEST, message="a loop: this gateway belongs to the host that asks")
         try:
@@ -80,7 +80,7 @@ class Desk:
             if ctx.request_id is not None:
                 given = ctx.params or {}
                 what = str(given.get("name") or given.get("uri") or "")[:200]
-                took = (time.time() - started) * 1000
+                took = (time.perf_counter() - began) * 1000
                 self._heard(Heard(started, self._caller.name, _client_of(ctx), ctx.method, what, ok, took))
 
     async def _list_tools(self, _ctx: _Context, params: T.PaginatedRequestParams | None) -> T.ListToolsResult:

@@ -146,6 +146,8 @@ class ServerLog:
         self.path = path
         self._clock, self._redact = clock, redact
         self._lines: deque[LogLine] = deque(maxlen=LINES)
+        self.count = 0
+        """How many lines there were so far."""
         self._unwritten: list[LogLine] = []
         self._writer: asyncio.Task[None] | None = None
         self._broken = False
@@ -154,6 +156,7 @@ class ServerLog:
         """Keep one line; `source` as in `LogLine`."""
         line = LogLine(self._clock.now(), source, self._redact(text), level)
         self._lines.append(line)
+        self.count += 1
         if self._broken:
             return
         self._unwritten.append(line)
@@ -163,6 +166,10 @@ class ServerLog:
     def lines(self) -> tuple[LogLine, ...]:
         """Oldest first."""
         return tuple(self._lines)
+
+    def since(self, count: int) -> tuple[LogLine, ...]:
+        """Those that came after the first `count`, as far as they are kept; whatever the clock did meanwhile."""
+        return tuple(self._lines)[-n:] if (n := self.count - count) > 0 else ()
 
     async def close(self) -> None:
         """Write what is still unwritten."""

@@ -81,7 +81,9 @@ async def test_a_yes_that_was_given_for_another_definition_is_a_no(rig):
     session = await r.session()
     turn = await r.host.submit(session, UserInput("go"))
     await r.until(lambda: r.of(AskRaised))
-    await r.host.answer(r.of(AskRaised)[0].ask.ask_id, Allow(tool_digest="of the tool as it was shown in another window"))
+    await r.host.answer(
+        r.of(AskRaised)[0].ask.ask_id, Allow(tool_digest="of the tool as it was shown in another window")
+    )
     await turn.done
     assert r.tools.called == []
     assert [e.outcome for e in r.of(ToolSettled)] == [Outcome.DENIED]

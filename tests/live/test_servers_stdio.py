@@ -186,6 +186,23 @@ async def test_restarts_come_at_growing_distances_that_vary_and_end(tmp_path: Pa
     assert told[0] != told[1], "the same distances every time: all hosts would come back at once"
 
 
+async def test_a_clock_that_is_set_back_hides_nothing_of_what_a_server_said(tmp_path: Path) -> None:
+    """Hazard B31."""
+
+    class Backwards(WallClock):
+        seconds = 2e9
+
+        def now(self) -> float:
+            self.seconds -= 60
+            return self.seconds
+
+    async with stage(tmp_path, script("odd", "odd.py", "fail"), clock=Backwards(0.01)) as s:
+        await s.until_state("odd", ServerState.FAILED)
+        error = s.servers.status("odd").error
+        assert error is not None
+        assert error.stderr == ("Error: Cannot find module 'left-pad'",), "this attempt's words, and no other's"
+
+
 async def test_a_crash_in_a_call_is_an_outcome_and_the_server_comes_back(tmp_path: Path) -> None:
     """Hazards D40, D46."""
     async with stage(tmp_path, raw()) as s:

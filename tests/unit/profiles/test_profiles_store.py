@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from desktop_host.core.errors import HostError, KnownFault, UserFault
+from desktop_host.i18n import Translator
 from desktop_host.profiles.store import Profiles, checked_name
 from desktop_host.profiles.vault import open_vault, service
 from tests.fakes.memory_keyring import MemoryKeyring
@@ -148,15 +149,19 @@ def test_a_link_is_no_profile_that_can_be_deleted(tmp_path: Path) -> None:
     assert profiles.open("real").path.is_dir()
 
 
-def test_a_damaged_identity_is_named_and_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [b"nonsense", b"", b"\xb9\xff\x00"], ids=["text", "empty", "bytes"])
+def test_a_damaged_identity_is_named_and_kept(tmp_path: Path, left: bytes) -> None:
     profiles = Profiles(tmp_path)
     profiles.create("a")
     path = tmp_path / "profiles" / "a" / "profile.id"
-    path.write_text("nonsense")
+    path.write_bytes(left)
     with pytest.raises(KnownFault) as caught:
         profiles.open("a")
     assert caught.value.params["path"] == str(path)
-    assert path.read_text() == "nonsense"
+    assert path.read_bytes() == left
+    said, remedy = Translator("en").error(caught.value.code, caught.value.params)
+    assert said == f"The file {path} names this profile and is damaged."
+    assert "delete it" in remedy
 
 
 def test_many_processes_agree_on_the_identity_of_a_new_profile(tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def test_an_http_status_decides(status: int, code: str, remedy: str) -> None:
     assert (made.code, made.remedy) == (code, f"remedy.server.{remedy}")
 
 
-def test_the_report_holds_the_last_twenty_lines_of_this_attempt_and_no_secret() -> None:
-    lines = [LogLine(1.0, "stderr", "from the attempt before"), *said(*(f"line {n} k3y-value" for n in range(30)))]
-    seen = Evidence(command=("/bin/x", "k3y-value"), path="/bin", exit_code=2, bad_stdout="k3y-value", started_at=5.0)
+def test_the_report_holds_the_last_twenty_lines_and_no_secret() -> None:
+    lines = [LogLine(1.0, "host", "no word of the server's"), *said(*(f"line {n} k3y-value" for n in range(30)))]
+    seen = Evidence(command=("/bin/x", "k3y-value"), path="/bin", exit_code=2, bad_stdout="k3y-value")
     made = report(LOCAL, EOFError("k3y-value"), seen, lines, Redactor({"k3y-value"}))
     assert (len(made.stderr), made.stderr[-1], made.bad_stdout) == (20, f"line 29 {MASK}", MASK)
     assert "k3y-value" not in str(made)
