@@ -1,4 +1,4 @@
-"""Tool calls that become tasks in the revision without handshake (`io.modelcontextprotocol/tasks`), over both wires."""
+"""Tool calls that become tasks: the extension of 2026-07-28 over both wires; a lost server in either era."""
 
 from __future__ import annotations
 
@@ -241,3 +241,17 @@ async def test_a_task_that_died_with_its_server_is_told_and_never_started_again(
         assert "Task not found" in text(outcome)
         await s.until_state("longer", ServerState.READY)
         assert json.loads(text(await s.call("longer", "log"))) == [["get", None]]
+
+
+async def test_a_task_of_the_older_era_that_died_with_its_server_is_never_started_again(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    async with stage(tmp_path, script("tasked", "tasked.py", str(note), timeouts=LIMITS)) as s:
+        running = asyncio.create_task(s.call("tasked", "pay"))
+        await until(lambda: any(f.message.get("method") == "tasks/get" for f in s.servers.trace("tasked")))
+        pid = s.servers.status("tasked").pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        outcome = await asyncio.wait_for(running, 20)
+        assert outcome.outcome is Outcome.ERROR
+        assert "Task not found" in text(outcome)
+    assert note.read_text() == "paid\n"
