@@ -18,7 +18,7 @@ from desktop_host.core.messages import (
     ToolResult,
 )
 from desktop_host.core.permissions import Effect
-from desktop_host.core.values import canonical
+from desktop_host.core.values import FrozenDict, canonical
 from desktop_host.i18n import current, tr
 
 SHOWN = 300
@@ -113,6 +113,8 @@ class TextView:
                 own = f"notice.{code}.{params.get('scope', '')}"
                 key = own if current().has(own) else f"notice.{code}"
                 told = current().has(key)
+                if code == "compaction_failed":
+                    params = FrozenDict({**params, "code": current().switched(str(params.get("code", "")))})
                 self._note(tr(key, **params) if told else tr("cli.notice", code=code, params=canonical(params)))
             case ev.SkillsChosen(skills=skills) if skills:
                 self._note(tr("cli.skills", skills=", ".join(f"{s.name} {s.version}".strip() for s in skills)))

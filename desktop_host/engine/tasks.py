@@ -60,8 +60,10 @@ async def side_request(context: SessionContext, ref: str, purpose: Purpose, requ
     ))  # fmt: skip
     try:
         done = await answered(await parts.models.open(grant.ref), grant.request)
-    except BaseException:
-        await grant.abandon(0, sent=False)
+    except BaseException as error:
+        # What was stopped on the way, or cut off, may be billed by the vendor for what it was sent.
+        cut_off = isinstance(error, HostError) and error.code == "stream_truncated"
+        await grant.abandon(0, sent=cut_off or isinstance(error, asyncio.CancelledError))
         raise
     notices = await grant.settle(done.usage, cached=done.cached)
     await context.emit(used(done, purpose.value), *notices)

@@ -10,7 +10,7 @@ import pytest
 from desktop_host.core.errors import ModelFault, UserFault
 from desktop_host.core.events import AssistantSaid, Compacted, CompactionUndone, Notice, UsageRecorded
 from desktop_host.core.messages import Message, Role, StopReason, Text, ToolResult
-from desktop_host.core.models import Completed, Purpose, Usage
+from desktop_host.core.models import Completed, Purpose, Quote, Usage
 from desktop_host.core.routes import Link, Route
 from desktop_host.core.sessions import TurnStatus
 from desktop_host.core.skills import SkillPin, SkillPlan
@@ -374,11 +374,13 @@ async def test_stop_during_a_summary_leaves_everything_as_it_was(rig):
                 yield event
 
     r.models.models["list"] = Slow()
+    r.models.quotes["list"] = Quote(0.03)
     ticket = await r.host.submit(session, UserInput(LAST))
     await asked.wait()
     await r.host.interrupt(session)
     assert (await ticket.done).status is TurnStatus.INTERRUPTED and not r.of(Compacted)
-    assert (await r.host.standings(session))[0]["reserved_usd"] == 0.0
+    own = (await r.host.standings(session))[0]
+    assert (own["reserved_usd"], own["spent_usd"]) == (0.0, 0.03)  # it was sent: the vendor may bill its input
     held.set()
     r.models.models["list"] = r.summariser
     resumed = await (await r.host.resume(session)).done

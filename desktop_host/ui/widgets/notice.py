@@ -108,6 +108,8 @@ class NoticeLine(QFrame):
             case "skill_needs":
                 need = SkillNeed(*(str(params.get(k, "")) for k in ("skill", "kind", "name")))
                 return tr("skills.chat.lacks", skill=need.skill), need_text(need)
+        if entry.code == "compaction_failed":
+            params["code"] = current().switched(str(params.get("code", "")))
         for key in (f"chat.notice.{entry.code}", f"notice.{entry.code}"):
             if current().has(key):
                 return tr(key, **params), ""
