@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from desktop_host.core.asks import Filled, FillForm
+from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.values import freeze
 from desktop_host.engine.inbox import Inbox
 from desktop_host.i18n import tr
@@ -21,6 +22,6 @@ async def ask_passphrase(inbox: Inbox) -> str | None:
         },
         "required": ["passphrase"],
     }  # fmt: skip
-    form = FillForm(uuid.uuid4().hex, None, None, "desktop-host", tr("app.passphrase_why"), freeze(schema))
+    form = FillForm(uuid.uuid4().hex, None, None, ALIAS, tr("app.passphrase_why"), freeze(schema))
     answer = await inbox.ask(form)
     return str(answer.values.get("passphrase") or "") or None if isinstance(answer, Filled) else None

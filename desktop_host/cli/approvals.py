@@ -52,7 +52,8 @@ async def decide(ask: Ask, say: Say, type_: Type) -> Answer:
             values = await fill(ask.schema, say, type_)
             return Refuse() if values is None else Filled(values, whole=True)
         case OpenUrl():
-            signing = tr("cli.ask.sign_in", server=ask.server) if ask.purpose == "sign_in" else ""
+            ours = ask.purpose in ("sign_in", "more_access")
+            signing = tr(f"cli.ask.{ask.purpose}", server=ask.server) if ours else ""
             say("? " + (signing or visible(f"{ask.server}: {ask.message}")))
             _calls(ask.server, ask.calls, say)
             say(tr("cli.ask.url", url=visible(ask.url), host=visible(_host(ask.url))))

@@ -88,7 +88,7 @@ class OpenUrl:
     opened: bool = False
     """It was opened during this call already: the server waits for what the person does there."""
     purpose: str = ""
-    """`sign_in`: the host itself asks, on behalf of signing in to the server; `message` is for scripts then."""
+    """`sign_in`, `more_access`: the host itself asks, as in `UrlRequest`; `message` is for scripts then."""
     part: str = ""
 
 

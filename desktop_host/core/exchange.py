@@ -100,7 +100,8 @@ class UrlRequest:
     url: str
     elicitation_id: str | None = None
     purpose: str = ""
-    """`sign_in`: the host itself asks, to sign in to the server; faces say so in the person's language."""
+    """`sign_in`: the host itself asks, to sign in to the server; `more_access`: it is signed in, and a call needs
+    more rights. Faces say so in the person's language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ class Signed(httpx2.AsyncBaseTransport):
         self._inner, self._home, self._facts, self._lost = inner, httpx2.URL(launch.url), facts, lost
         self._sign_in: SignIn = wiring.sign_in
         self._consent = Consent(wiring.sign_in, wiring.reviewer, floor)
+        self._floor = floor
         self._browser, self._redact = Browser(), wiring.redact
         self._web = web_for(launch.url, launch.auth)
         self._grant = make_grant(launch, wiring.sign_in, self._browser, self._web.send)
@@ -114,7 +115,8 @@ class Signed(httpx2.AsyncBaseTransport):
                 return
             self._loaded = True
             try:
-                await self._grant.reload()
+                with self._floor.asking():
+                    await self._grant.reload()
             except KnownFault as fault:
                 self._refused = fault  # Told only if the server wants a token at all.
 
@@ -195,7 +197,8 @@ class Signed(httpx2.AsyncBaseTransport):
             raise KnownFault("auth", f"{self._sign_in.name} wants you to sign in", reason="sign_in_needed")
         loopback = Loopback()
         try:
-            await self._open(loopback, grant, ask)
+            with self._floor.asking():  # A vault may ask for its passphrase.
+                await self._open(loopback, grant, ask)
             more = "more_access" if refusal.status_code == 403 else "sign_in"
             self._browser.visit = lambda url: self._visit(url, loopback, more) if ask else _nobody(self._sign_in.name)
             await self._driven(request, refusal)
@@ -259,7 +262,10 @@ class Signed(httpx2.AsyncBaseTransport):
                 with contextlib.suppress(HostError):
                     await self._grant.store.drop_tokens()
                 self._lost()
-        elif self._sign_in.state is SignInState.SIGNING_IN:
+            return
+        if fault.code != "network":
+            self._refused = fault  # A vault that was refused its passphrase does not ask again at once.
+        if self._sign_in.state is SignInState.SIGNING_IN:
             self._sign_in.become(SignInState.NEEDED)
 
     def _told(self, fault: HostError) -> httpx2.Response:

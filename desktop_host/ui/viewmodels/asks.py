@@ -6,7 +6,7 @@ import difflib
 import ipaddress
 import json
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from desktop_host.core.asks import Allow, Answer, ApproveTool, Refuse
 from desktop_host.core.permissions import Life, Scope
@@ -83,6 +83,8 @@ class UrlFacts:
     """The host in its own script, where it is punycode."""
     warnings: tuple[str, ...] = ()
     """Locale keys."""
+    scopes: tuple[str, ...] = ()
+    """The rights that a sign-in asks for (RFC 6749, 3.3)."""
 
     @property
     def can_open(self) -> bool:
@@ -113,7 +115,13 @@ def url_facts(url: str) -> UrlFacts:
     start = url.lower().find(host, len(parts.scheme) + 3 + (parts.netloc.rfind("@") + 1)) if host else 0
     start = max(start, 0)
     return UrlFacts(
-        url, url[:start], url[start : start + len(host)], url[start + len(host) :], readable, tuple(warnings)
+        url,
+        url[:start],
+        url[start : start + len(host)],
+        url[start + len(host) :],
+        readable,
+        tuple(warnings),
+        tuple(parse_qs(parts.query).get("scope", [""])[0].split()),
     )
 
 

@@ -22,6 +22,7 @@ from desktop_host.core.asks import (
     ReviewReply,
     ReviewSampling,
 )
+from desktop_host.core.host_tools import ALIAS
 from desktop_host.core.transcript import AskEntry
 from desktop_host.i18n import tr
 from desktop_host.ui.theme import Space, theme
@@ -187,12 +188,19 @@ class FormCard(AskCard):
     """A server's form."""
 
     def __init__(self, ask: FillForm) -> None:
-        super().__init__(ask, "edit", tr("chat.ask.form.title", server=ask.server))
-        self.column.addWidget(AskingCalls(ask.server, ask.calls))
+        ours = ask.server == ALIAS  # No server can have this name.
+        super().__init__(
+            ask,
+            "key" if ours else "edit",
+            tr("chat.ask.host.title" if ours else "chat.ask.form.title", server=ask.server),
+        )
+        if not ours:
+            self.column.addWidget(AskingCalls(ask.server, ask.calls))
         self.column.addWidget(label(ask.message, selectable=True))
         self.form = SchemaForm(ask.schema)
         self.column.addWidget(self.form)
-        self.column.addWidget(label(tr("chat.ask.form.warning"), "caption"))
+        if not ours:
+            self.column.addWidget(label(tr("chat.ask.form.warning"), "caption"))
         self.accept = button(tr("chat.ask.form.send"), self._send, role="primary")
         self.decline = button(tr("chat.ask.decline"), lambda: self.reply(Refuse()))
         self.cancel = button(tr("chat.ask.cancel"), lambda: self.reply(Dismiss()), role="quiet")
@@ -216,13 +224,15 @@ class UrlCard(AskCard):
 
     def __init__(self, ask: OpenUrl) -> None:
         facts = url_facts(ask.url)
-        signing = ask.purpose == "sign_in"
-        title = "chat.ask.sign_in.title" if signing else "chat.ask.url.title"
+        signing = ask.purpose in ("sign_in", "more_access")
+        title = f"chat.ask.{ask.purpose}.title" if signing else "chat.ask.url.title"
         super().__init__(ask, "key" if signing else "external", tr(title, server=ask.server))
         if ask.calls:  # A sign-in belongs to the server, not to a call.
             self.column.addWidget(AskingCalls(ask.server, ask.calls))
-        said = tr("chat.ask.sign_in.why", server=ask.server, host=facts.readable_host or facts.host)
-        self.column.addWidget(label(said if signing else ask.message, selectable=True))
+        why = tr(f"chat.ask.{ask.purpose}.why", server=ask.server, host=facts.readable_host) if signing else ask.message
+        self.column.addWidget(label(why, selectable=True))
+        if signing and facts.scopes:
+            self.column.addWidget(label(tr("chat.ask.scopes", scopes=", ".join(facts.scopes)), selectable=True))
         address = label("", "", selectable=True)
         address.setTextFormat(Qt.TextFormat.RichText)
         strong = theme.colors.text

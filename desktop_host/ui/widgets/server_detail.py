@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from desktop_host.core.auth import SignInState
+from desktop_host.core.servers import ServerState
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import set_icon, set_role
@@ -81,7 +82,7 @@ class ServerDetail(Centred):
         set_pill(self.state, state_text(status), TONES[status.state])
         self.run.setText(tr("action.stop" if live else "action.start"))
         set_icon(self.run, "stop" if live else "play")
-        self.run.setEnabled(not busy)
+        self.run.setEnabled(not busy or status.state is ServerState.STARTING)
         self.again.setEnabled(not busy)
         waiting = status.sign_in is SignInState.SIGNING_IN
         key = "server.sign_cancel" if waiting else "server.sign_in" if wants_sign_in(status) else "server.sign_out"

@@ -81,7 +81,8 @@ class FailureCard(Card):
         self.setAccessibleName(f"{tr('server.why')}: {reason(report)}")
         self.add(row(icon_label("warning", "danger"), label(tr("server.why"), "heading"), space=Space.S))
         self.add(*happened(reason(report)))
-        if not report.what and report.message and report.message not in reason(report):
+        signing = report.remedy.startswith("remedy.server.sign_in.")  # The sentence above says all, in one language.
+        if not signing and not report.what and report.message and report.message not in reason(report):
             self.add(label(report.message, selectable=True))
         if mend := cause(report):
             self.add(label(mend))

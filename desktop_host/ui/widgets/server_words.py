@@ -23,6 +23,8 @@ TONES = {
 
 def state_text(status: ServerStatus, busy: bool = False) -> str:
     """The state in a word."""
+    if status.sign_in is SignInState.SIGNING_IN:
+        return tr("server.state.signing_in")
     return tr("server.state.busy") if busy else tr(f"server.state.{status.state.value}")
 
 

@@ -10,6 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
 from PySide6.QtWidgets import QLabel, QMenu, QStackedWidget, QWidget
 
 from desktop_host.core.auth import SignInState
+from desktop_host.core.servers import ServerState
 from desktop_host.i18n import tr
 from desktop_host.ui.bridge import Bridge
 from desktop_host.ui.theme import Space, icon, set_icon
@@ -72,8 +73,10 @@ class ServerCard(Card):
         self.counts = label("", "caption", wrap=False)
         self.target = Elided("", "code")
         self.reason = label("", "danger")
+        self.signed_in = pill(tr("server.sign.signed_in"))
         self.sign_in = button(tr("server.sign_in"), lambda: servers.login(name), role="primary", icon="key")
         self.sign_in.setAccessibleName(tr("server.sign_in_of", name=name))
+        self.cancel = button(tr("server.sign_cancel"), lambda: servers.cancel_login(name), icon="key")
         acts = row(self.run, self.again, self.switch, self.more, space=Space.XS)
         self.picture = QLabel()
         art().put(self.picture, name, default="servers", size=20)
@@ -82,10 +85,10 @@ class ServerCard(Card):
         # In line with the title's text, which stands within its focus frame.
         below = column(space=Space.S)
         below.setContentsMargins(FRAME, 0, FRAME, 0)
-        below.addLayout(Flow(self.state, self.transport, self.counts))
+        below.addLayout(Flow(self.state, self.transport, self.signed_in, self.counts))
         below.addWidget(self.target)
         below.addWidget(self.reason)
-        below.addLayout(Flow(self.sign_in))
+        below.addLayout(Flow(self.sign_in, self.cancel))
         self.add(head, below)
         self.column.setSpacing(Space.S)
         self.show_status()
@@ -104,13 +107,16 @@ class ServerCard(Card):
         self.target.put(status.target)
         self.reason.setText(reason(status.error) if status.error else "")
         self.reason.setVisible(status.error is not None)
-        self.sign_in.setVisible(wants_sign_in(status))
+        waiting = status.sign_in is SignInState.SIGNING_IN
+        self.signed_in.setVisible(status.sign_in is SignInState.SIGNED_IN)
+        self.cancel.setVisible(waiting)
+        self.sign_in.setVisible(wants_sign_in(status) and not waiting)
         self.sign_in.setEnabled(not busy)
         set_icon(self.run, "stop" if live else "play", "muted")
         act = tr("action.stop_of" if live else "action.start_of", name=self.name)
         self.run.setToolTip(act)
         self.run.setAccessibleName(act)
-        self.run.setEnabled(status.enabled and not busy)
+        self.run.setEnabled(status.enabled and (not busy or status.state is ServerState.STARTING))
         self.again.setEnabled(status.enabled and not busy)
         self.again.setAccessibleName(tr("action.restart_of", name=self.name))
         self.switch.put(status.enabled)
