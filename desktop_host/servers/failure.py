@@ -232,14 +232,14 @@ def _cause(config: ServerConfig, leaf: BaseException, seen: Evidence, made: Fail
             return _LAUNCHERS.get(command, "command_not_found")
         if leaf.params.get("what") == "no_list":
             return "bad_list"
+        if leaf.code in ("vault_locked", "vault_unavailable"):
+            return "vault"
         if reason := leaf.params.get("reason"):
             return {
                 "cwd_not_found": "missing_folder",
                 "command_not_executable": "denied",
                 "path_not_found": "missing_program",
             }.get(str(reason), "configuration")
-        if leaf.code in ("vault_locked", "vault_unavailable"):
-            return "vault"
         if leaf.code == "bad_config":
             return "configuration"
     if made.code in ("auth", "tls", "proxy"):

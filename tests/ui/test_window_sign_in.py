@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from desktop_host import i18n
 from desktop_host.core.auth import SignInState
@@ -48,8 +49,10 @@ def window(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def shown(qtbot: QtBot, home: Path) -> Iterator[Window]:
-    i18n.install(os.environ.get("DESKTOP_HOST_SHOT_LANG", "en"))
     made = Window(qtbot, home)
+    if language := os.environ.get("DESKTOP_HOST_SHOT_LANG"):
+        made.workspace.settings.set("general.language", language)
+        made.until(lambda: i18n.current().language == language)
     theme.apply(
         os.environ.get("DESKTOP_HOST_SHOT_THEME", "light"), int(os.environ.get("DESKTOP_HOST_SHOT_SCALE", "100"))
     )
@@ -175,6 +178,22 @@ def test_a_person_signs_in_needs_more_rights_and_signs_out_by_clicks(
     window.until(lambda: window.status(NAME).sign_in is SignInState.NONE and settled(window)())
     assert len(signed.revoked) == 2
     picture(window, "signed-out")
+
+
+def test_a_question_outlives_another_language_and_comes_up_in_it(
+    window: Window, signed: Signed, opened: Opened
+) -> None:
+    """The window is made anew then, whatever page is open; a question that waits must not be lost with the old one."""
+    add(window, signed.url)
+    old = asked(window)
+    window.workspace.settings.set("general.language", "zh_CN")
+    window.until(lambda: [w.windowTitle() for w in windows()] == [f"登录 {NAME}"])
+    window.until(lambda: not isValid(old))
+    window.click(asked(window).decline)
+    window.until(settled(window))
+    window.click(page(window).sign)
+    visit(window, asked(window), opened)
+    window.until(lambda: window.status(NAME).state is ServerState.READY)
 
 
 def test_a_port_that_is_taken_and_a_hostile_server_are_told_on_the_page(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
 from shiboken6 import isValid
@@ -37,6 +38,9 @@ class AskDesk(QObject):
         bridge.batch.connect(self._take)
         bridge.lagged.connect(self._look)
         bridge.ready.connect(lambda _h: self._look())
+        self.destroyed.connect(partial(_close, self.windows))  # The next desk, of a window made anew, asks again.
+        if bridge.running:
+            self._look()
 
     def _look(self) -> None:
         """Take up what was asked before anyone listened; close what was answered meanwhile."""
@@ -92,6 +96,23 @@ class AskDesk(QObject):
 
 
 _desks: list[AskDesk] = []
+
+
+def _close(windows: dict[str, AskWindow], *_gone: object) -> None:
+    for window in windows.values():
+        if isValid(window):
+            window.card.done = True
+            window.close()
+    if QCoreApplication.instance() is not None:
+        QTimer.singleShot(0, _look_again)
+
+
+def _look_again() -> None:
+    """A desk that came while the old one still stood has left its questions to that."""
+    _tidy()
+    for desk in _desks:
+        if desk._bridge.running:
+            desk._look()
 
 
 def _tidy() -> None:

@@ -194,6 +194,8 @@ class Workspace(QObject):
     def _refill(self) -> None:
         page, self._pages = self.page, {}
         self._fill()
+        if self._greeted:
+            self._listen()
         self.sessions.refresh()
         if self._open_error is not None:
             self._not_open(self._open_error)
@@ -242,7 +244,11 @@ class Workspace(QObject):
         for model in (self.sessions, self.servers, self.permissions, self.models):
             model.refresh()
         self.settings.refresh()
-        QTimer.singleShot(0, self, lambda: self.chat)  # It shows questions of no chat, too, whatever page is open.
+        self._listen()
+
+    def _listen(self) -> None:
+        """The chat page shows questions of no chat, too, whatever page is open."""
+        QTimer.singleShot(0, self, lambda: self.chat)
 
     def _not_open(self, error: HostError) -> None:
         self._open_error = error
