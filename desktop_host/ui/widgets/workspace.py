@@ -194,8 +194,7 @@ class Workspace(QObject):
     def _refill(self) -> None:
         page, self._pages = self.page, {}
         self._fill()
-        if self._greeted:
-            self._listen()
+        self._listen()
         self.sessions.refresh()
         if self._open_error is not None:
             self._not_open(self._open_error)
@@ -247,7 +246,7 @@ class Workspace(QObject):
         self._listen()
 
     def _listen(self) -> None:
-        """The chat page shows questions of no chat, too, whatever page is open."""
+        # The chat page shows questions of no chat, too, whatever page is open.
         QTimer.singleShot(0, self, lambda: self.chat)
 
     def _not_open(self, error: HostError) -> None:
