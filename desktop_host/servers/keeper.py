@@ -61,6 +61,7 @@ class Keeper:
         self._ready = asyncio.Event()
         self._renew = asyncio.Event()
         self._retiring: set[asyncio.Task[None]] = set()
+        self._patience_s = RETIRE_S
 
     # ---- verbs
     @property
@@ -137,10 +138,21 @@ class Keeper:
     async def renew(self, stale: Connection) -> Connection:
         """Replace a connection whose MCP session the server has forgotten; many callers renew it once."""
         if self.connection is stale:
-            self._ready.clear()
-            self.connection = None
-            self._renew.set()
+            self._replace(RETIRE_S)
         return await self.current(self.wiring.config.timeouts.connect_s)
+
+    def swap(self) -> bool:
+        """Go on over a new connection, as now configured; what runs ends over the old one. False: nothing runs."""
+        if (connection := self._open()) is None or not connection.floor.calls:
+            return False
+        self._replace(self.wiring.config.timeouts.call_max_s)
+        self._set(ServerState.STARTING)
+        return True
+
+    def _replace(self, patience_s: float) -> None:
+        self._ready.clear()
+        self.connection, self._patience_s = None, patience_s
+        self._renew.set()
 
     def unreachable(self, connection: Connection, why: str) -> None:
         """A call found that the server is gone although the stream has not told so (HTTP)."""
@@ -159,24 +171,12 @@ class Keeper:
         config = self.wiring.config
         era, server, capabilities, instructions = self._facts
         return ServerStatus(
-            name=config.name,
-            state=self.state,
-            transport=config.transport,
-            enabled=config.enabled,
-            era=era,
-            server=server,
-            capabilities=capabilities,
-            instructions=instructions,
-            tools=len(self.tools),
-            resources=len(self.resources),
-            prompts=len(self.prompts),
-            pid=self.connection.pid if self.connection else None,
-            since=self.since,
-            restarts=self.restarts,
-            error=self.error or self._list_error(),
-            target=config.target,
-            tokens=self._cost(self.tools),
-        )
+            name=config.name, state=self.state, transport=config.transport, enabled=config.enabled, era=era,
+            server=server, capabilities=capabilities, instructions=instructions, tools=len(self.tools),
+            resources=len(self.resources), prompts=len(self.prompts), since=self.since, restarts=self.restarts,
+            pid=self.connection.pid if self.connection else None, error=self.error or self._list_error(),
+            target=config.target, tokens=self._cost(self.tools),
+        )  # fmt: skip
 
     def _list_error(self) -> FailureReport | None:
         """A server that is ready but did not give its tools says why."""
@@ -246,8 +246,9 @@ class Keeper:
         return set(self._retiring)
 
     def _retire(self, connection: Connection) -> None:
-        """The server forgot this connection's session: what runs over it hears so by itself."""
-        task = asyncio.create_task(connection.retire(RETIRE_S))
+        """Its session was forgotten, or it was made of other settings: what runs over it may end."""
+        task = asyncio.create_task(connection.retire(self._patience_s))
+        self._patience_s = RETIRE_S
         self._retiring.add(task)
         task.add_done_callback(self._retiring.discard)
 

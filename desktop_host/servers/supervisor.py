@@ -279,8 +279,10 @@ class Servers(ByHand, Signing):
         made_of = (new.launch, new.protocol, new.scope)
         running = any(k.wanted or k.state in GIVEN_UP for k in self._pool.of_server(new.name))
         if not new.enabled or (old.launch, old.protocol, old.scope) != made_of:
-            await self._pool.drop(self._pool.of_server(new.name))
-            if new.enabled and running:
+            keepers, can_swap = self._pool.of_server(new.name), new.enabled and old.scope is new.scope
+            busy = {k for k in keepers if can_swap and k.swap()}  # What runs is never cut off by a setting.
+            await self._pool.drop(tuple(k for k in keepers if k not in busy))
+            if new.enabled and running and not busy:
                 self._start_soon(new)
         if new.enabled and not old.enabled and self._live:
             self._start_soon(new)

@@ -21,7 +21,7 @@ from desktop_host.core.messages import Audio, EmbeddedResource, Image, Outcome, 
 from desktop_host.core.permissions import Effect, Verdict
 from desktop_host.core.servers import SamplingPolicy, ServerConfig, ServerScope, ServerState, Stdio, Timeouts
 from desktop_host.core.tools import ToolSpec
-from desktop_host.core.values import EMPTY, FrozenDict
+from desktop_host.core.values import EMPTY, FrozenDict, freeze
 from desktop_host.diagnostics import workings
 from desktop_host.i18n import Translator
 from desktop_host.servers.records import MASK
@@ -529,6 +529,22 @@ async def test_a_setting_that_is_not_its_launch_never_restarts_a_server(tmp_path
         await s.servers.update(replace(s.servers.configs()[0], launch=replace(launch, args=(*launch.args, "n3"))))
         await s.until_state("odd", ServerState.READY)
         assert s.servers.status("odd").pid != pid
+
+
+async def test_a_launch_that_is_changed_lets_the_calls_that_run_end_first(tmp_path: Path) -> None:
+    """Hazard A11."""
+    async with stage(tmp_path, script("odd", "odd.py")) as s:
+        pid = s.servers.status("odd").pid
+        assert pid is not None
+        running = asyncio.create_task(s.call("odd", "slow_write", s=1.5))
+        await until(lambda: s.servers._pool.of_server("odd")[0].connection.floor.calls)  # type: ignore[union-attr]
+        launch = s.servers.configs()[0].launch
+        assert isinstance(launch, Stdio)
+        await s.servers.update(replace(s.servers.configs()[0], launch=replace(launch, env=freeze({"NEW": "1"}))))
+        await s.until_state("odd", ServerState.READY)
+        assert s.servers.status("odd").pid not in (None, pid) and not running.done() and alive(pid)
+        assert (await running).outcome is Outcome.OK
+        await until(lambda: not alive(pid), 10)
 
 
 async def test_a_disabled_or_removed_server_answers_that_its_tools_are_gone(tmp_path: Path) -> None:
