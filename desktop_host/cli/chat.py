@@ -121,7 +121,7 @@ class Turns:
         code = 0
         with On(STOPPING, self.stop):
             async for text in self._prompts():
-                said = UserInput(text, files, fresh=self._run.ns.fresh)
+                said = UserInput(text, files, fresh=not self._run.ns.cached)
                 got = await self.told(await self._host.submit(self.follower.session, said))
                 files = ()
                 code = code or got

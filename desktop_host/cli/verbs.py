@@ -99,7 +99,7 @@ def _chat(p: ArgumentParser) -> None:
     p.add_argument("--prompt", metavar="TEXT", action="append", default=[])
     p.add_argument("--session", metavar="ID")
     p.add_argument("--attach", metavar="FILE", action="append", default=[])
-    p.add_argument("--fresh", action="store_true")
+    p.add_argument("--cached", action="store_true")
     _engine_options(p)
 
 

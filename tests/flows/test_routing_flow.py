@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from desktop_host.core.errors import EXIT_CODES
 from desktop_host.i18n import LANGUAGES, Translator
+from tests.fakes.model_server import ModelServer
+from tests.fakes.remote import ref_of
+from tests.fakes.wires import Say, reply
 from tests.live.program import run, script
 
 
@@ -117,9 +122,20 @@ def test_a_budget_of_a_chat_holds_across_runs_and_can_be_raised(tmp_path):
 def test_a_chat_is_summarised_and_the_summary_taken_back(tmp_path):
     home = tmp_path / "home"
     model = script(tmp_path / "m.json", [{"text": "one"}], [{"text": "two"}])
-    events = run(home, "chat", "--model", model, "--no-servers", "--fresh", *["--prompt", "q"] * 2)
+    events = run(home, "chat", "--model", model, "--no-servers", *["--prompt", "q"] * 2)
     session = events[0]["session"]
     assert run(home, "sessions", "compact", session)[0]["done"] is True
     assert run(home, "sessions", "compact", session)[0]["done"] is False
     assert run(home, "sessions", "compact", session, "--undo")[0]["done"] is True
     assert run(home, "sessions", "compact", session, "--undo")[0]["done"] is False
+
+
+async def test_the_command_line_asks_the_model_each_time_unless_a_kept_answer_may_serve(tmp_path):
+    async with ModelServer() as server:
+        server.script(*(reply("compat", Say(text)) for text in ("first", "second")))
+        words = ("chat", "q", "--model", ref_of("compat", server), "--no-servers")
+        told = [await asyncio.to_thread(run, tmp_path / "home", *words, *more) for more in ((), (), ("--cached",))]
+        assert len(server.posts) == 2
+    assert [of(events, "turn_ended")[0]["text"] for events in told] == ["first", "second", "second"]
+    assert [len(of(events, "usage_recorded")) for events in told] == [1, 1, 0]
+    assert of(told[2], "assistant_said")[0]["cached"] is True
