@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+
+def _open_streams() -> None:
+    """Put the null device where a standard stream is closed, lest a database get its number and be written into."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the program's whole life
 
 
 def main() -> int:
@@ -15,6 +23,7 @@ def main() -> int:
         sys.argv = sys.argv[2:]
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         return 0
+    _open_streams()
     try:
         from desktop_host.app.run import run
 

@@ -7,6 +7,7 @@ Heavy rooms are imported here, when a host is opened, never at the start of the 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -216,6 +217,15 @@ async def _keep_sampling(servers: ServerAdmin, alias: str, policy: SamplingPolic
         await servers.update(replace(found, sampling=policy))
 
 
+def _lists_none(text: str) -> bool:
+    """Whether a file says that there are to be no servers: then a run goes without any."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(said, dict) and said.get("mcpServers") == {}
+
+
 async def _extra_servers(files: tuple[Path, ...]) -> tuple[tuple[ServerConfig, ...], FrozenDict]:
     """The servers of `--mcp-config` files, and their secrets by the names the servers refer to.
 
@@ -237,6 +247,8 @@ async def _extra_servers(files: tuple[Path, ...]) -> tuple[tuple[ServerConfig, .
         try:
             found = parse(text, frozenset())
         except UserFault as fault:
+            if _lists_none(text):
+                continue
             fault.params.setdefault("file", str(file))
             raise
         configs |= {one.config.name: one.config for one in found}

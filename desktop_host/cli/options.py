@@ -41,6 +41,8 @@ def session_options(ns: Namespace, kept: SessionOptions | None = None) -> Sessio
     if ns.no_skills and ns.skill:
         raise UserFault("usage", "--skill and --no-skills exclude each other", reason="contradiction",
                         options="--skill, --no-skills")  # fmt: skip
+    if ns.model is not None and not ns.model.strip():
+        raise UserFault("usage", "--model is empty", reason="no_option_value", option="--model")
     rules = (
         *(Rule(Effect.ALLOW, glob, life=Life.SESSION, origin=ORIGIN) for glob in ns.allow),
         *(Rule(Effect.DENY, glob, life=Life.SESSION, origin=ORIGIN) for glob in ns.deny),

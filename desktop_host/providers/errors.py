@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import ceil
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -176,10 +177,13 @@ def classify(
         params["reason"] = "not_an_api"
         said = "a web page came back" if _is_page(text) else text or "there is nothing"
         text = f"{said} (HTTP {status}) where an API was expected" if status else f"{said} where an API was expected"
+    wait = retry_after(given)
+    if retryable and wait is not None:
+        params["wait_s"] = ceil(min(wait, 1e9))
     said = where.clean(text or f"HTTP {status}" if status else text or "the model reported an error")
     params["detail"] = said
     return ModelFault(
-        code, said, retryable=retryable, retry_after_s=retry_after(given), visible=visible,
+        code, said, retryable=retryable, retry_after_s=wait, visible=visible,
         **params,
     )  # fmt: skip
 

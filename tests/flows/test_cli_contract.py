@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -290,6 +291,18 @@ def test_output_is_utf8_whatever_the_locale(program):
     assert (code, out) == (0, "Grüße 你好 🎉\n")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="closes file descriptors by a POSIX shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_standard_stream_that_is_closed_is_the_null_device(program, closed):
+    words = [sys.executable, "-m", "desktop_host", "--home", str(program.home), "chat", "x", "--no-servers",
+             "--model", program.script([{"text": "ok"}])]  # fmt: skip
+    done = subprocess.run(["/bin/sh", "-c", f"exec {closed}; exec {shlex.join(words)}"], cwd=program.folder,
+                          env=program.environment, capture_output=True, timeout=120)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    code, sessions = program.json("sessions", "list")
+    assert code == 0 and sessions[0]["messages"] == 2
+
+
 def test_a_bad_configuration_names_file_line_and_column(program):
     """Hazards A4, A8."""
     (program.folder / "bad.json").write_text('{"mcpServers": {\n  "a": {"command": }\n}}')
@@ -299,6 +312,28 @@ def test_a_bad_configuration_names_file_line_and_column(program):
     assert objects[-1]["params"]["file"].endswith("bad.json")
     code, objects = program.json("chat", "x", "--mcp-config", "none.json")
     assert (code, objects[-1]["code"]) == (2, "not_found")
+
+
+def test_a_configuration_that_lists_no_servers_is_a_run_without_any(program):
+    model = program.script([{"text": "alone"}])
+    for text, expected in (('{"mcpServers": {}}', 0), ("{}", 2)):
+        (program.folder / "few.json").write_text(text)
+        assert program.json("chat", "x", "--mcp-config", "few.json", "--model", model)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("ref", "said", "chinese"),
+    [
+        ("", "--model", "--model"), ("anthropic/", "anthropic/<model>", "不是任何模型的名称"),
+        ("no-route", "a route", "不是任何模型的名称"),
+        ("compat:http://127.0.0.1:1/v1", "#<model>", "未指明模型"), ("compat:ftp://x#m", "http://", "应以 http://"),
+    ],
+)  # fmt: skip
+def test_a_model_that_cannot_be_named_is_wrong_use_told_in_both_languages(program, ref, said, chinese):
+    code, objects = program.json("chat", "x", "--model", ref, "--no-servers")
+    assert (code, objects[-1]["code"]) == (2, "usage") and said in objects[-1]["message"]
+    code, out, err = program("chat", "x", "--model", ref, "--no-servers", "--lang", "zh_CN")
+    assert (code, out) == (2, "") and chinese in err and "names no model" not in err
 
 
 # ---- servers, tools, resources, prompts

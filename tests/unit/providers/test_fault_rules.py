@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from desktop_host.core.errors import EXIT_CODES
+from desktop_host.i18n import Translator
 from desktop_host.providers.errors import Where, classify, from_exception, retry_after
 
 WHERE = Where("Anthropic", "m-1", "https://api.example.com", "sk-ant-api03-abcdefghijkl")
@@ -141,7 +142,10 @@ def test_request_id_and_delay_come_from_the_headers():
     headers = {"request-id": "req_1", "retry-after": "17"}
     fault = classify(WHERE, a("x", "rate_limit_error"), status=429, headers=headers)
     assert fault.params["request_id"] == "req_1"
-    assert fault.retry_after_s == 17
+    assert fault.retry_after_s == fault.params["wait_s"] == 17
+    assert Translator("en").error(fault.code, fault.params)[1].startswith("Wait 17 s")
+    endless = classify(WHERE, a("x", "rate_limit_error"), status=429, headers={"retry-after": "inf"})
+    assert endless.retry_after_s == float("inf"), "and no error of ours"
 
 
 @pytest.mark.parametrize(
