@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import signal
 import sys
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def _open_streams() -> None:
@@ -24,12 +29,35 @@ def main() -> int:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         return 0
     _open_streams()
+    atexit.register(_deaf)
+    code = 130
     try:
+        # While it still starts; later each face ends in order by itself.
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         from desktop_host.app.run import run
 
-        return run(sys.argv[1:])
-    except KeyboardInterrupt:  # while it still starts; later each face ends in order by itself
-        return 130
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        pass
+    _settle(code)
+    return code
+
+
+def _settle(code: int) -> None:
+    """What was done stands: a signal that comes while threads are waited for ends it at once, with this exit code."""
+
+    def leave(*_: Any) -> None:
+        os._exit(code)
+
+    for number in _SIGNALS:
+        signal.signal(number, leave)
+
+
+def _deaf() -> None:
+    """The last moments: the interpreter puts back what signals do by default, except where they are ignored."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from desktop_host.cli.follow import Follower
 from desktop_host.cli.options import attachments, session_options
 from desktop_host.cli.render import JsonView, TextView
 from desktop_host.cli.signals import STOPPING, On
-from desktop_host.core.errors import HostError, KnownFault
+from desktop_host.core.errors import HostError, KnownFault, UserFault
 from desktop_host.core.models import Purpose
 from desktop_host.core.routes import ref_for
 from desktop_host.core.sessions import SessionOptions, TurnStatus, TurnStop
@@ -117,17 +117,26 @@ class Turns:
         return error.exit_code
 
     async def all(self, files: tuple[InputFile, ...]) -> int:
-        """Send every prompt; returns the first exit code that is not 0."""
-        code = 0
+        """Send every prompt; returns the first exit code that is not 0.
+
+        Raises:
+            UserFault: `usage`, standard input held no prompt or was no text.
+        """
+        code, sent = 0, 0
         with On(STOPPING, self.stop):
             async for text in self._prompts():
+                sent += 1
                 said = UserInput(text, files, fresh=not self._run.ns.cached)
                 got = await self.told(await self._host.submit(self.follower.session, said))
                 files = ()
                 code = code or got
                 if got not in _GO_ON or self._stopped.is_set():
                     break
-        return INTERRUPTED if self._stopped.is_set() else code
+        if self._stopped.is_set():
+            return INTERRUPTED
+        if not sent:
+            raise UserFault("usage", "standard input held no prompt", reason="no_prompt")
+        return code
 
     async def _prompts(self) -> AsyncIterator[str]:
         ns = self._run.ns

@@ -15,8 +15,8 @@ from desktop_host.core.errors import UserFault
 T = TypeVar("T")
 
 
-def _raw_lines(fd: int) -> Iterator[str]:
-    """Lines of UTF-8 text; a byte order mark and line ends are taken off.
+def _raw_lines(fd: int) -> Iterator[str | UserFault]:
+    """Lines of UTF-8 text; a byte order mark and line ends are taken off. What is no text is a fault in its place.
 
     `os.read` and not `sys.stdin`: a thread that is blocked in the latter aborts the interpreter at exit.
     """
@@ -32,8 +32,16 @@ def _raw_lines(fd: int) -> Iterator[str]:
         yield _text(pending, first)
 
 
-def _text(line: bytes, first: bool) -> str:
-    return line.decode("utf-8-sig" if first else "utf-8", errors="replace").removesuffix("\r")
+def _text(line: bytes, first: bool) -> str | UserFault:
+    try:
+        return line.decode("utf-8-sig" if first else "utf-8").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        return _not_text(error)
+
+
+def _not_text(error: UnicodeDecodeError) -> UserFault:
+    return UserFault("usage", f"standard input is not UTF-8 text (byte {error.start})", reason="stdin_not_utf8",
+                     byte=error.start)  # fmt: skip
 
 
 class Stdin:
@@ -41,7 +49,7 @@ class Stdin:
 
     def __init__(self, fd: int = 0) -> None:
         self._fd = fd
-        self._lines: asyncio.Queue[str | None] | None = None
+        self._lines: asyncio.Queue[str | UserFault | None] | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -52,13 +60,19 @@ class Stdin:
             return False
 
     async def line(self) -> str | None:
-        """The next line without its end; None after the last."""
+        """The next line without its end; None after the last.
+
+        Raises:
+            UserFault: `usage`, it is not UTF-8 text.
+        """
         if self._lines is None:
             self._lines = asyncio.Queue()
             _start(_feed, asyncio.get_running_loop(), self._lines, self._fd)
         line = await self._lines.get()
         if line is None:
             self._lines.put_nowait(None)
+        if isinstance(line, UserFault):
+            raise line
         return line
 
     async def lines(self) -> AsyncIterator[str]:
@@ -67,10 +81,17 @@ class Stdin:
             yield line
 
     async def whole(self) -> str:
-        """All text up to the end, without the last line's end."""
+        """All text up to the end, without the last line's end.
+
+        Raises:
+            UserFault: `usage`, it is not UTF-8 text.
+        """
         if self._lines is not None:
             return "\n".join([line async for line in self.lines()])
-        text = (await self.data()).decode("utf-8-sig", errors="replace")
+        try:
+            text = (await self.data()).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise _not_text(error) from None
         return text.removesuffix("\n").removesuffix("\r")
 
     async def data(self) -> bytes:
@@ -93,7 +114,7 @@ def _start(target: Any, *args: Any) -> None:
     threading.Thread(target=target, args=args, daemon=True, name="stdin").start()
 
 
-def _feed(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str | None], fd: int) -> None:
+def _feed(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str | UserFault | None], fd: int) -> None:
     # The loop is closed where the run ended first; then nobody wants the line.
     with contextlib.suppress(RuntimeError):
         try:

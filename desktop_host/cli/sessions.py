@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import datetime
 from typing import Any
 
@@ -84,8 +85,8 @@ async def _show(run: Run) -> int:
 async def _export(run: Run) -> int:
     form = run.ns.format
     text = await run.host.export(run.ns.session, form)
-    if run.out.json and form != "json":
-        run.out.item({"session": run.ns.session, "format": form, "text": text})
+    if run.out.json:
+        run.out.item(json.loads(text) if form == "json" else {"session": run.ns.session, "format": form, "text": text})
     else:
         run.out.write(run.out.shown(text if text.endswith("\n") else text + "\n", run.out.out))
     return 0

@@ -281,6 +281,7 @@ def test_sessions_are_listed_found_shown_renamed_exported_imported_deleted(box, 
     code, (row,) = box.json("sessions", "import", str(file))
     assert (code, row["title"], row["messages"]) == (0, "Colours", 2)
     assert row["session"] != session
+    assert box.json("sessions", "export", session) == (0, [json.loads(bundle)]), "one object, one line"
     code, (text,) = box.json("sessions", "export", session, "--format", "md")
     assert "the answer is blue" in text["text"]
     assert box("sessions", "export", session, "--format", "html")[1].lstrip().startswith("<")

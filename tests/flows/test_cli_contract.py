@@ -314,6 +314,36 @@ def test_a_bad_configuration_names_file_line_and_column(program):
     assert (code, objects[-1]["code"]) == (2, "not_found")
 
 
+@pytest.mark.parametrize(
+    ("given", "reason"), [(b"", "no_prompt"), (b"\n \n", "no_prompt"), (b"a\xff\n", "stdin_not_utf8")]
+)
+def test_prompts_that_are_none_or_no_text_are_wrong_use(program, given, reason):
+    code, objects = program.json("chat", "-", "--no-servers", "--model", program.script(), stdin=given)
+    assert (code, objects[-1]["code"], objects[-1]["params"]["reason"]) == (2, "usage", reason)
+
+
+def test_a_secret_that_is_no_text_is_refused_not_changed(program):
+    code, objects = program.json("secrets", "set", "a", stdin=b"k\xff\xfe\n")
+    assert (code, objects[0]["params"]["reason"]) == (2, "stdin_not_utf8")
+    assert program.json("secrets", "list") == (0, [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_that_keep_coming_until_the_end_leave_the_exit_code(program, number):
+    model = program.script([{"text": "word " * 40}, {"delay_ms": 60_000}])
+    process = program.start("chat", "a", "--no-servers", "--model", model, "--json",
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))  # fmt: skip
+    assert process.stdout is not None
+    while b"token_delta" not in process.stdout.readline():
+        pass
+    while process.poll() is None:
+        process.send_signal(number)
+        time.sleep(0.02)
+    _, err = process.communicate()
+    assert process.returncode == 130 and b"Traceback" not in err
+
+
 def test_a_configuration_that_lists_no_servers_is_a_run_without_any(program):
     model = program.script([{"text": "alone"}])
     for text, expected in (('{"mcpServers": {}}', 0), ("{}", 2)):
