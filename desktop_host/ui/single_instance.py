@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCryptographicHash, QDir, QLockFile, QObject, Signal
+from PySide6.QtCore import QCryptographicHash, QDir, QLockFile, QObject, QSysInfo, Signal
 
 if TYPE_CHECKING:
     from PySide6.QtNetwork import QLocalServer
@@ -39,6 +39,8 @@ class SingleInstance(QObject):
         self._lock = QLockFile(QDir.temp().filePath(f"{self.name}.lock"))
         self._lock.setStaleLockTime(0)
         self._server: QLocalServer | None = None
+        self._met = False
+        """Whether somebody listened where the owner of the seat does."""
 
     def claim(self, arguments: list[str]) -> bool:
         """Take the seat; call `listen` soon. False: another process has it and was given `arguments`; leave.
@@ -48,7 +50,24 @@ class SingleInstance(QObject):
         """
         if self._lock.tryLock(0):
             return True
-        return not self._hand_over(arguments)
+        if self._hand_over(arguments):
+            return False
+        if not self._met and self._abandoned() and self._lock.removeStaleLockFile():
+            self._lock.tryLock(0)
+        return True
+
+    def _abandoned(self) -> bool:
+        """Whether the lock names no process that could hold it: cut off by a crash, or of this computer's old name.
+
+        Qt itself sees that a process of this computer has ended; the folder is not shared with others.
+        """
+        try:
+            pid, _program, host = Path(self._lock.fileName()).read_text("utf-8", "replace").split("\n")[:3]
+        except ValueError:
+            return True
+        except OSError:
+            return False
+        return not pid.isdecimal() or host != QSysInfo.machineHostName()
 
     def release(self) -> None:
         """Leave the seat."""
@@ -80,6 +99,7 @@ class SingleInstance(QObject):
             socket = QLocalSocket()
             socket.connectToServer(self.name)
             if socket.waitForConnected(500):
+                self._met = True
                 socket.write(message)
                 socket.waitForBytesWritten(1000)
                 if socket.waitForReadyRead(1500) and bytes(socket.readAll().data()).startswith(b"ok"):

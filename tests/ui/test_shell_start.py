@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QSettings
+from PySide6.QtCore import QCoreApplication, QDir, QSettings
 from PySide6.QtNetwork import QLocalSocket
 from pytestqt.qtbot import QtBot
 
+from desktop_host.ui import single_instance
 from desktop_host.ui.face import has_display
 from desktop_host.ui.single_instance import SingleInstance, instance_name
 from desktop_host.ui.window_state import WindowState
@@ -168,6 +169,27 @@ def test_nonsense_on_the_socket_is_refused_and_the_seat_stays(qtbot: QtBot, tmp_
     qtbot.waitUntil(lambda: socket.state() == QLocalSocket.LocalSocketState.UnconnectedState, timeout=30_000)
     assert got == []
     seat.release()
+
+
+@pytest.mark.parametrize(
+    "left", [b"", b"garbage\xff", b"4711\npython\nthe-old-name-of-this-computer\n"], ids=["empty", "cut", "renamed"]
+)
+def test_a_lock_that_names_nobody_gives_way_and_the_seat_is_one_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: bytes
+) -> None:
+    monkeypatch.setattr(single_instance, "HANDOVER_S", 0.2)
+    seat = SingleInstance(tmp_path, "p")
+    lock = Path(QDir.temp().filePath(f"{seat.name}.lock"))
+    lock.write_bytes(left)
+    try:
+        assert seat.claim([])
+        seat.listen()
+        other = QLocalSocket()
+        other.connectToServer(seat.name)
+        assert other.waitForConnected(5_000), "later starts find this window"
+    finally:
+        seat.release()
+    assert not lock.exists()
 
 
 def test_a_killed_window_leaves_the_seat_free(running: Process, tmp_path: Path) -> None:

@@ -158,16 +158,16 @@ async def test_unknown_keys_are_kept_at_every_level(path: Path) -> None:
     assert json.loads(path.read_text()) == raw
 
 
-async def test_an_empty_an_unset_and_a_null_list_of_disabled_tools_all_leave_every_tool_on(path: Path) -> None:
-    """Hazard A10: the list only ever takes away, so empty can never mean none allowed."""
-    forms = [{}, {"disabledTools": []}, {"disabledTools": None}]
+async def test_an_empty_an_unset_and_a_null_list_of_tools_all_leave_every_tool_on(path: Path) -> None:
+    """Hazard A10: an empty list never means that none is allowed."""
+    forms = [{}, {"disabledTools": []}, {"disabledTools": None}, {"enabledTools": []}, {"enabledTools": None}]
     path.write_text(
         json.dumps({"mcpServers": {f"s{n}": {"command": "x", "desktopHost": f} for n, f in enumerate(forms)}})
     )
     before = path.read_bytes()
     file = ConfigFile(path)
     configs = await file.load()
-    assert [c.disabled_tools for c in configs] == [(), (), ()]
+    assert [(c.disabled_tools, c.enabled_tools) for c in configs] == [((), None)] * len(forms)
     await file.save(configs)
     assert path.read_bytes() == before
 
