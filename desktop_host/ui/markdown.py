@@ -28,6 +28,8 @@ _BREAK = re.compile(r" *<br\s*/?> *", re.I)
 _INLINE_MATH = re.compile(
     r"\\\((?P<a>[^\n]+?)\\\)|(?<![\\$\w])\$(?=\S)(?P<b>[^$\n]{1,300}?)(?<=\S)\$(?![\d$\w])",
 )
+_LONE_NUMBER = re.compile(r"^([ \t]{0,3}\d{1,9})([.)])[ \t]*(?=\n[ \t]*\n|\n?\Z)", re.M)
+"""An answer such as `42.`, which Markdown takes for an item without words: it would be seen as nothing."""
 _MARKS = re.compile(r"[\\`*_\[\]<>#~|]")
 _MATH_SIGNS = re.compile(r"[\\^_{}=]")
 
@@ -201,6 +203,7 @@ def presentable(text: str, *, unfinished: bool = False) -> str:
     letters, or their source as a link that says how to draw it (`FORMULA_LINK`).
     `unfinished` closes emphasis and code that are still open, so that no stray marks flicker.
     """
+    text = _LONE_NUMBER.sub(r"\1\\\2", text)
     parts: list[str] = []
     at = 0
     for span in _CODE_SPAN.finditer(text):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytestqt.qtbot import QtBot
 
 from desktop_host.ui.markdown import CloseCode, CodeLines, Commit, OpenCode, Splitter, Step, Tail, presentable
+from desktop_host.ui.widgets.prose import Prose
 
 SAMPLE = """# Title
 
@@ -151,3 +154,16 @@ def test_columns_of_a_wide_table_share_the_room_so_that_words_stay_whole() -> No
     assert found is not None and [round(one * 4) for one in found] == [50, 290, 60], "short columns get what they want"
     crowded = shares((500, 500), (300, 100), 200)
     assert crowded is not None and [round(one) for one in crowded] == [75, 25]
+
+
+@pytest.mark.parametrize("text", ["42.", "42)", "So it is:\n\n42.", "7.\n\nand more", "1. `x`\n\n2."])
+def test_a_number_alone_is_text_and_no_item_without_words(qtbot: QtBot, text: str) -> None:
+    prose = Prose()
+    qtbot.addWidget(prose)
+    prose.commit(text)
+    shown = prose.toPlainText()
+    assert all(number in shown for number in re.findall(r"\d+[.)](?=\n|$)", text)), shown
+
+
+def test_items_whose_words_follow_stay_items() -> None:
+    assert presentable("1. one\n2.\n   two\n3. three") == "1. one\n2.\n   two\n3. three"

@@ -23,6 +23,8 @@ from desktop_host.ui.widgets.pieces import column, label
 
 WIDTH = 560
 SHOWN = 60
+ROW = 36
+"""Height of a line, pixels at 100 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class _Entries(QAbstractListModel):
 
 class _EntryDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(10, theme.px(36))
+        return QSize(10, theme.px(ROW))
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
@@ -217,6 +219,7 @@ class CommandPalette(QFrame):
         self.view.setVisible(found)
         self._none.setVisible(not found)
         self._select(0)
+        self._place()
 
     def _select(self, row: int) -> None:
         self.view.setCurrentIndex(self.entries.index(row))
@@ -230,5 +233,7 @@ class CommandPalette(QFrame):
     def _place(self) -> None:
         self.scrim.setGeometry(self._over.rect())
         width = min(theme.px(WIDTH), self._over.width() - 2 * Space.L)
-        height = min(theme.px(420), self._over.height() - 2 * Space.XL)
-        self.setGeometry((self._over.width() - width) // 2, Space.XL * 2, width, max(height, theme.px(120)))
+        rows = max(1, self.entries.rowCount())
+        wanted = rows * theme.px(ROW) + self.field.sizeHint().height() + 4 * Space.S
+        height = min(wanted, theme.px(420), self._over.height() - 2 * Space.XL)
+        self.setGeometry((self._over.width() - width) // 2, Space.XL * 2, width, max(height, theme.px(80)))
