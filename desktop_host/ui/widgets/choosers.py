@@ -99,7 +99,9 @@ class ServersButton(Button):
         """How many tools, and their cost."""
         on = [s for s in self._choices.servers if s.on]
         tools, tokens = sum(s.tools for s in on), sum(s.tokens for s in on)
-        self.words = trn("chat.tools", tools) if tools else tr("chat.tools.none")
+        starting = not tools and any(s.state == "starting" for s in on)
+        none = tr("chat.tools.starting" if starting else "chat.tools.none")
+        self.words = trn("chat.tools", tools) if tools else none
         self.setText(self.words)
         redraw_icon(self)
         self.setToolTip(tr("chat.tools.cost", tokens=f"{tokens:,}"))

@@ -152,6 +152,7 @@ class CommandPalette(QFrame):
         self.view.setModel(self.entries)
         self.view.setItemDelegate(_EntryDelegate(self.view))
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.view.setMinimumHeight(1)  # one line may be all there is
         self.view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._none = label(tr("palette.none"), "muted")
         self._none.setAlignment(Qt.AlignmentFlag.AlignHCenter)

@@ -44,7 +44,7 @@ class Welcome(QWidget):
         """Draw what fits the moment."""
         state = (
             self._choices.can_answer,
-            any(s.on and (s.tools or s.state == "starting") for s in self._choices.servers),
+            any(s.on and (s.tools or s.state in ("starting", "stopped", "waiting")) for s in self._choices.servers),
         )
         if state == self._state:
             return
