@@ -14,6 +14,8 @@ from desktop_host.core.tools import ALIAS
 from desktop_host.core.values import FrozenDict
 from desktop_host.i18n import tr
 
+_REFERENCE = re.compile(r"\$\{keyring:([^}]+)\}")
+
 
 async def add(run: Run) -> int:
     """Add a server to the profile; nothing is started."""
@@ -91,25 +93,26 @@ def _is_sse(ns: Namespace) -> bool:
 
 
 def _plain_secrets(run: Run, ns: Namespace, values: dict[str, str]) -> dict[str, str]:
-    """Move values that look like secrets out of `values`; returns them by the vault's name."""
-    if not values:
-        return {}
+    """Move what looks like a secret out of `values`, the address and the arguments; returns it by the vault's name."""
     entry = {"command": ns.command[0], "args": ns.command[1:], "env": values} if ns.command else {
         "url": ns.url, "headers": values,
     }  # fmt: skip
     (found,) = run.host.servers.parse(json.dumps({"mcpServers": {ns.name: entry}}))
-    launch = found.config.launch
-    seen = launch.env if isinstance(launch, Stdio) else launch.headers
-    moved: dict[str, str] = {}
+    launch, moved = found.config.launch, dict[str, str]()
+
+    def hidden(value: str, reference: str) -> str:
+        names = [n for n in _REFERENCE.findall(reference) if n in found.secrets] if reference != value else []
+        moved.update({name: found.secrets[name] for name in names})
+        return reference if names else value
+
+    if isinstance(launch, Stdio):
+        seen = launch.env
+        if len(launch.args) == len(ns.command) - 1:
+            pairs = zip(ns.command[1:], launch.args, strict=True)
+            ns.command = [ns.command[0], *(hidden(plain, shown) for plain, shown in pairs)]
+    else:
+        seen = launch.headers
+        ns.url = hidden(ns.url, launch.url)
     for key, value in values.items():
-        reference = seen.get(key, value)
-        name = _vault_name(reference)
-        if reference != value and name in found.secrets:
-            moved[name] = found.secrets[name]
-            values[key] = reference
+        values[key] = hidden(value, seen.get(key, value))
     return moved
-
-
-def _vault_name(reference: str) -> str:
-    found = re.search(r"\$\{keyring:([^}]+)\}", reference)
-    return found[1] if found else ""

@@ -180,3 +180,16 @@ def test_the_same_import_twice_adds_nothing_and_says_so(program: Program) -> Non
 def test_the_place_of_a_wrong_value_is_named_without_a_server(program: Program, lang: str, start: str) -> None:
     code, _, said = program("servers", "import", "-", "--lang", lang, stdin=b'{"mcpServers":[1]}')
     assert code == 2 and start in said and ", mcpServers" not in said and "，mcpServers" not in said, said
+
+
+def test_a_secret_in_an_address_or_an_argument_goes_to_the_vault(program: Program) -> None:
+    """Hazard O136."""
+    key = "hunter2hunter2secret"
+    assert program.json("servers", "add", "web", f"http://127.0.0.1:9/mcp?api_key={key}&page=2")[0] == 0
+    assert program.json("servers", "add", "tool", "--", "tool", "--api-key", f"sk-{key}", "--name", "plain x")[0] == 0
+    entries = program.json("servers", "export")[1][0]["mcpServers"]
+    assert entries["web"]["url"] == "http://127.0.0.1:9/mcp?api_key=${keyring:web/api_key}&page=2"
+    assert entries["tool"]["args"][0] == "--api-key" and entries["tool"]["args"][2:] == ["--name", "plain x"]
+    assert "${keyring:tool/" in entries["tool"]["args"][1]
+    for file in program.home.rglob("*"):
+        assert not file.is_file() or key.encode() not in file.read_bytes(), file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import threading
 import time
@@ -18,6 +17,7 @@ from desktop_host.core.errors import UserFault
 from desktop_host.core.messages import Outcome
 from desktop_host.core.servers import Http, Protocol, ServerConfig, ServerScope, ServerState, Sse, Timeouts
 from desktop_host.core.values import FrozenDict
+from desktop_host.servers.records import MASK
 from tests.fakes.memory_vault import MemoryVault
 from tests.fakes.servers.stage import stage, text, until
 from tests.fakes.servers.web import Web
@@ -142,8 +142,11 @@ async def test_headers_with_secrets_reach_their_origin_and_no_other(tmp_path: Pa
     config = at(web, headers={"Authorization": "Bearer ${keyring:web}"})
     with Web() as other:
         async with stage(tmp_path, config, vault=vault) as s:
-            sent = json.loads(text(await s.call("web", "headers")))
-            assert sent["authorization"] == "Bearer tok-12345678"
+            said = text(await s.call("web", "headers"))
+            got = {k.lower(): v for _, headers, _ in web.requests for k, v in headers.items()}
+            assert got["authorization"] == "Bearer tok-12345678"
+            assert "tok-12345678" not in said and MASK in said, "what it says of it is masked"
+            assert "tok-12345678" not in str(s.servers.trace("web")) + str(s.servers.logs("web"))
             web.redirect = other.url
             outcome = await s.call("web", "echo")
             assert outcome.outcome is Outcome.ERROR
