@@ -115,5 +115,5 @@ def check(config: ServerConfig) -> None:
     elif not config.launch.url.startswith(("http://", "https://", "${")):
         raise refuse("bad_url", f"{config.name}: the address must begin with http:// or https://")
     limits = config.timeouts
-    if min(limits.connect_s, limits.call_s, limits.call_max_s) <= 0:
+    if min(limits.connect_s, limits.idle_s, limits.call_max_s) <= 0:
         raise refuse("bad_timeout", f"{config.name}: time limits must be above zero")

@@ -145,7 +145,7 @@ async def call_tool(
     except TimeoutError:
         limits = connection.wiring.timeouts
         told = (
-            f"{name} gave no sign of life for {limits.call_s:g} s (at most {limits.call_max_s:g} s in all); cancelled"
+            f"{name} gave no sign of life for {limits.idle_s:g} s (at most {limits.call_max_s:g} s in all); cancelled"
         )
         return failed("tool_timed_out", told, outcome=Outcome.TIMED_OUT, duration_ms=took())
     except HostError as error:

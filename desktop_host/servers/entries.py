@@ -205,7 +205,7 @@ class _Entry:
             raise self.wrong(key, "flag")
         return value
 
-    def number(self, value: Any, default: float, key: str, least: float = 0) -> Any:
+    def number(self, value: Any, default: float | None, key: str, least: float = 0) -> Any:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:

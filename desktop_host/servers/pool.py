@@ -12,7 +12,7 @@ from desktop_host.core.auth import SignInDefaults
 from desktop_host.core.events import ServerChanged
 from desktop_host.core.ports import Clock, EventSink, Reviewer
 from desktop_host.core.server_values import ServerValues
-from desktop_host.core.servers import ServerConfig, ServerScope, ServerState, ServerStatus, Timeouts
+from desktop_host.core.servers import CALL_S, ServerConfig, ServerScope, ServerState, ServerStatus
 from desktop_host.servers.environment import PidFile
 from desktop_host.servers.eras import Eras
 from desktop_host.servers.keeper import Keeper
@@ -36,7 +36,7 @@ class Pool:
         self, folder: Path, secrets: SecretStore, reviewer: Reviewer, sink: EventSink, clock: Clock,
         environ: Mapping[str, str], sign_in: Callable[[], SignInDefaults] = SignInDefaults,
         values: Callable[[], ServerValues] = ServerValues, apps: bool = False,
-        call_s: Callable[[], float] = lambda: Timeouts().call_s,
+        call_s: Callable[[], float] = lambda: CALL_S,
     ) -> None:  # fmt: skip
         self._folder, self._secrets, self._reviewer = folder, secrets, reviewer
         self._sink, self.clock, self._environ, self._sign_in = sink, clock, environ, sign_in

@@ -35,7 +35,7 @@ async def resend(keeper: Keeper, method: str, params: FrozenDict) -> FrozenDict:
     everything: Any = TypeAdapter(dict[str, Any])
     request: Any = T.Request[Any, Any](method=method, params=thaw(params) or None)
     try:
-        async with asyncio.timeout(keeper.wiring.timeouts.call_s):
+        async with asyncio.timeout(keeper.wiring.timeouts.idle_s):
             got = await connection.client.session.send_request(request, everything)
     except TimeoutError:
         raise KnownFault(

@@ -19,12 +19,12 @@ from desktop_host.core.ports import Clock, EventSink, Reviewer
 from desktop_host.core.server_ports import Clash, FoundConfig, InstallLink
 from desktop_host.core.server_values import ServerValues
 from desktop_host.core.servers import (
+    CALL_S,
     ImportedServer,
     ServerConfig,
     ServerScope,
     ServerStatus,
     ServerTest,
-    Timeouts,
 )
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict
@@ -70,7 +70,7 @@ class Servers(ByHand, Signing):
         sign_in: Callable[[], SignInDefaults] = SignInDefaults,
         values: Callable[[], ServerValues] = ServerValues,
         apps: bool = False,
-        call_s: Callable[[], float] = lambda: Timeouts().call_s,
+        call_s: Callable[[], float] = lambda: CALL_S,
     ) -> None:
         super().__init__()
         self._folder, self._secrets = folder, secrets

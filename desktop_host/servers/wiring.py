@@ -15,7 +15,7 @@ from desktop_host.core.admin import SecretStore
 from desktop_host.core.exchange import Origin, RunningCall
 from desktop_host.core.ports import Clock, Reviewer
 from desktop_host.core.server_values import ServerValues
-from desktop_host.core.servers import ServerConfig, Timeouts
+from desktop_host.core.servers import CALL_S, ServerConfig, Timeouts
 from desktop_host.servers.environment import PidFile
 from desktop_host.servers.eras import Eras
 from desktop_host.servers.records import Redactor, ServerLog, WireLog
@@ -43,14 +43,14 @@ class Wiring:
     """Told which lists are others now, as in `ServerChanged.lists`."""
     apps: bool = False
     """Whether pages of servers can be shown, so that servers are told so."""
-    call_s: Callable[[], float] = lambda: Timeouts().call_s
+    call_s: Callable[[], float] = lambda: CALL_S
     """How long a call may give no sign of life (seconds) where the server has no limit of its own."""
 
     @property
     def timeouts(self) -> Timeouts:
         """The server's own limits, and the profile's for a call where it has none of its own."""
         own = self.config.timeouts
-        if own.call_s != Timeouts().call_s:
+        if own.call_s is not None:
             return own
         call_s = self.call_s()
         return replace(own, call_s=call_s, call_max_s=max(call_s, own.call_max_s))
@@ -64,7 +64,7 @@ class Deadline:
 
     def __init__(self, timeouts: Timeouts) -> None:
         self._loop = asyncio.get_running_loop()
-        self._idle = timeouts.call_s
+        self._idle = timeouts.idle_s
         self._last = self._loop.time() + timeouts.call_max_s
         self._held = False
         self.timer = asyncio.timeout_at(self._when())

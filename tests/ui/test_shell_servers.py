@@ -293,6 +293,7 @@ def test_settings_of_a_server_are_kept_and_bad_lines_named(make: Make) -> None:
     pairs.setPlainText("X-Team: green: really")
     form.protocol.setCurrentIndex(form.protocol.findData("legacy"))
     form.trusted.setChecked(True)
+    assert form.call_s.text() == "As in the settings", "it has no limit of its own"
     form.call_s.setValue(5)
     shell.qtbot.mouseClick(tab.save, LEFT)
     shell.until(lambda: shell.host.servers.rows["web"][0].trusted)

@@ -109,7 +109,12 @@ def page(window: Window) -> ServerDetail:
 
 
 def settled(window: Window) -> Callable[[], bool]:
-    return lambda: not window.workspace.servers.busy and not windows()
+    def holds() -> bool:
+        status = window.status(NAME)
+        at_rest = status.state is not ServerState.STARTING and status.sign_in is not SignInState.SIGNING_IN
+        return at_rest and not window.workspace.servers.busy and not windows()
+
+    return holds
 
 
 def visit(window: Window, card: UrlCard, opened: Opened) -> None:
@@ -140,7 +145,7 @@ def test_a_person_signs_in_needs_more_rights_and_signs_out_by_clicks(
     window.click(card_of.cancel)
     window.until(settled(window))
     assert window.status(NAME).sign_in is SignInState.NEEDED
-    assert card_of.sign_in.isVisible() and not card_of.cancel.isVisible()
+    window.until(lambda: card_of.sign_in.isVisible() and not card_of.cancel.isVisible())
     picture(window, "cancelled-list")
 
     detail = page(window)

@@ -65,15 +65,20 @@ class NumberBox(QSpinBox):
 
 
 class SecondsBox(QDoubleSpinBox):
-    """A time limit in seconds."""
+    """A time limit in seconds; with `unset`, the words for none of its own, its lowest value is that."""
 
-    def __init__(self, value: float) -> None:
+    def __init__(self, value: float | None, *, unset: str = "") -> None:
         super().__init__()
-        self.setRange(0.1, 86_400)
+        self.setRange(0.0 if unset else 0.1, 86_400)
+        self.setSpecialValueText(unset)
         self.setDecimals(1)
         self.setSuffix(" s")
-        self.setValue(value)
+        self.setValue(value or 0.0)
         self.lineEdit().setTextMargins(Space.S, 0, 0, 0)
+
+    def limit(self) -> float | None:
+        """The seconds; None where none are set."""
+        return self.value() or None
 
 
 class MoneyBox(QDoubleSpinBox):

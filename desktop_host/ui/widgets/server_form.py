@@ -114,7 +114,7 @@ class ServerForm(QWidget):
         self.scope = choice(scopes, config.scope.value)
         self.trusted = Switch(tr("server.trusted"), config.trusted)
         self.connect_s = SecondsBox(config.timeouts.connect_s)
-        self.call_s = SecondsBox(config.timeouts.call_s)
+        self.call_s = SecondsBox(config.timeouts.call_s, unset=tr("server.call_s.unset"))
         self.call_max_s = SecondsBox(config.timeouts.call_max_s)
         for part in parts:
             inner.addWidget(part)
@@ -166,7 +166,7 @@ class ServerForm(QWidget):
             trusted=self.trusted.isChecked(),
             log_level=str(self.level.currentData()),
             sampling=self.sampling.value(),
-            timeouts=Timeouts(self.connect_s.value(), self.call_s.value(), self.call_max_s.value()),
+            timeouts=Timeouts(self.connect_s.value(), self.call_s.limit(), self.call_max_s.value()),
         )
 
     @staticmethod
