@@ -77,23 +77,13 @@ class Sse:
 Launch: TypeAlias = Stdio | Http | Sse
 
 
-CALL_S = 120.0
-"""How long (seconds) a call may give no sign of life, unless something else is set."""
-
-
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. `call_s` counts from the last sign of life: progress extends it, waiting for a person stops it."""
+    """Seconds. `call_s` (None: the profile's) counts from the last sign of life: progress extends it, asks stop it."""
 
     connect_s: float = 60.0
     call_s: float | None = None
-    """None: the profile's (`tools.call_timeout_s`)."""
     call_max_s: float = 3600.0
-
-    @property
-    def idle_s(self) -> float:
-        """`call_s`, or what holds where nobody says otherwise."""
-        return CALL_S if self.call_s is None else self.call_s
 
 
 @dataclass(frozen=True, slots=True)

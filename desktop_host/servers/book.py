@@ -8,6 +8,7 @@ from desktop_host.core.errors import UserFault
 from desktop_host.core.servers import ServerConfig, ServerScope, Stdio
 from desktop_host.core.tools import ALIAS
 from desktop_host.servers.config_file import ConfigFile
+from desktop_host.servers.wiring import idle_s
 
 
 class Book:
@@ -115,5 +116,5 @@ def check(config: ServerConfig) -> None:
     elif not config.launch.url.startswith(("http://", "https://", "${")):
         raise refuse("bad_url", f"{config.name}: the address must begin with http:// or https://")
     limits = config.timeouts
-    if min(limits.connect_s, limits.idle_s, limits.call_max_s) <= 0:
+    if min(limits.connect_s, idle_s(limits), limits.call_max_s) <= 0:
         raise refuse("bad_timeout", f"{config.name}: time limits must be above zero")

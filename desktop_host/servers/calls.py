@@ -24,7 +24,7 @@ from desktop_host.servers.modern_tasks import follow
 from desktop_host.servers.tap import WHOLE
 from desktop_host.servers.tool_tasks import Underway, noted, run_task
 from desktop_host.servers.url_asks import opened
-from desktop_host.servers.wiring import CALLING, MARKS, CallInFlight, Deadline
+from desktop_host.servers.wiring import CALLING, MARKS, CallInFlight, Deadline, idle_s
 
 _numbers = itertools.count(1)
 MOST_PAGES = 10
@@ -145,7 +145,7 @@ async def call_tool(
     except TimeoutError:
         limits = connection.wiring.timeouts
         told = (
-            f"{name} gave no sign of life for {limits.idle_s:g} s (at most {limits.call_max_s:g} s in all); cancelled"
+            f"{name} gave no sign of life for {idle_s(limits):g} s (at most {limits.call_max_s:g} s in all); cancelled"
         )
         return failed("tool_timed_out", told, outcome=Outcome.TIMED_OUT, duration_ms=took())
     except HostError as error:

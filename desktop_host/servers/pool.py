@@ -12,13 +12,13 @@ from desktop_host.core.auth import SignInDefaults
 from desktop_host.core.events import ServerChanged
 from desktop_host.core.ports import Clock, EventSink, Reviewer
 from desktop_host.core.server_values import ServerValues
-from desktop_host.core.servers import CALL_S, ServerConfig, ServerScope, ServerState, ServerStatus
+from desktop_host.core.servers import ServerConfig, ServerScope, ServerState, ServerStatus
 from desktop_host.servers.environment import PidFile
 from desktop_host.servers.eras import Eras
 from desktop_host.servers.keeper import Keeper
 from desktop_host.servers.records import Redactor, ServerLog, WireLog
 from desktop_host.servers.sign_in import SignIn
-from desktop_host.servers.wiring import Wiring
+from desktop_host.servers.wiring import CALL_S, Wiring
 
 QUIET_S = 0.2
 """Least time between two events about one server; the newest state is told at its end."""

@@ -9,6 +9,7 @@ from desktop_host.core.errors import KnownFault, PeerFault, UserFault
 from desktop_host.core.servers import ServerScope
 from desktop_host.core.values import FrozenDict, freeze, thaw
 from desktop_host.servers.keeper import Keeper
+from desktop_host.servers.wiring import idle_s
 
 REFUSED = frozenset({"initialize", "subscriptions/listen"})
 """What opens or holds a connection: the host alone sends it."""
@@ -35,7 +36,7 @@ async def resend(keeper: Keeper, method: str, params: FrozenDict) -> FrozenDict:
     everything: Any = TypeAdapter(dict[str, Any])
     request: Any = T.Request[Any, Any](method=method, params=thaw(params) or None)
     try:
-        async with asyncio.timeout(keeper.wiring.timeouts.idle_s):
+        async with asyncio.timeout(idle_s(keeper.wiring.timeouts)):
             got = await connection.client.session.send_request(request, everything)
     except TimeoutError:
         raise KnownFault(

@@ -19,7 +19,6 @@ from desktop_host.core.ports import Clock, EventSink, Reviewer
 from desktop_host.core.server_ports import Clash, FoundConfig, InstallLink
 from desktop_host.core.server_values import ServerValues
 from desktop_host.core.servers import (
-    CALL_S,
     ImportedServer,
     ServerConfig,
     ServerScope,
@@ -42,6 +41,7 @@ from desktop_host.servers.pool import Pool
 from desktop_host.servers.profile_paths import PROFILE, settled_here
 from desktop_host.servers.served_skills import ServedSkills
 from desktop_host.servers.signing import Signing
+from desktop_host.servers.wiring import CALL_S
 
 
 class Servers(ByHand, Signing):

@@ -15,11 +15,14 @@ from desktop_host.core.admin import SecretStore
 from desktop_host.core.exchange import Origin, RunningCall
 from desktop_host.core.ports import Clock, Reviewer
 from desktop_host.core.server_values import ServerValues
-from desktop_host.core.servers import CALL_S, ServerConfig, Timeouts
+from desktop_host.core.servers import ServerConfig, Timeouts
 from desktop_host.servers.environment import PidFile
 from desktop_host.servers.eras import Eras
 from desktop_host.servers.records import Redactor, ServerLog, WireLog
 from desktop_host.servers.sign_in import SignIn
+
+CALL_S = 120.0
+"""How long (seconds) a call may give no sign of life, unless something else is set."""
 
 
 @dataclass(slots=True)
@@ -56,6 +59,11 @@ class Wiring:
         return replace(own, call_s=call_s, call_max_s=max(call_s, own.call_max_s))
 
 
+def idle_s(timeouts: Timeouts) -> float:
+    """`call_s`, or what holds where nobody says otherwise."""
+    return CALL_S if timeouts.call_s is None else timeouts.call_s
+
+
 class Deadline:
     """How long a call may take: `call_s` from the last sign of life, `call_max_s` in all.
 
@@ -64,7 +72,7 @@ class Deadline:
 
     def __init__(self, timeouts: Timeouts) -> None:
         self._loop = asyncio.get_running_loop()
-        self._idle = timeouts.idle_s
+        self._idle = idle_s(timeouts)
         self._last = self._loop.time() + timeouts.call_max_s
         self._held = False
         self.timer = asyncio.timeout_at(self._when())

@@ -6,6 +6,7 @@ import pytest
 
 from desktop_host.core.servers import Timeouts
 from desktop_host.servers.entries import from_json, to_json
+from desktop_host.servers.wiring import idle_s
 
 
 @pytest.mark.parametrize("seconds", [120, 5, None])
@@ -14,7 +15,7 @@ def test_a_limit_that_was_set_is_kept_even_where_it_is_the_usual_one(seconds: fl
     own = {} if seconds is None else {"desktopHost": {"timeouts": {"call": seconds}}}
     config = from_json("web", {"url": "https://a.example/mcp", **own})
     assert config.timeouts.call_s == seconds
-    assert config.timeouts.idle_s == (120 if seconds is None else seconds)
+    assert idle_s(config.timeouts) == (120 if seconds is None else seconds)
     written = to_json(config)
     assert written.get("desktopHost", {}).get("timeouts", {}) == ({} if seconds is None else {"call": seconds})
     assert from_json("web", written).timeouts == config.timeouts
