@@ -29,8 +29,12 @@ _HINTS = ToolHints(read_only=True, destructive=False, idempotent=True, open_worl
 
 
 def needed(tools: Iterable[ToolSpec], window: int | None, share_percent: int) -> bool:
-    """Whether the definitions take more than their share of the context."""
-    cost = sum(t.tokens for t in tools if t.server != ALIAS)
+    """Whether the definitions take more than their share of the context.
+
+    Judged by what they likely cost (3.5 bytes a token): `ToolSpec.tokens` is an estimate for budgets, which must not
+    be too low (2.5), and by it fifty usual tools would go behind the search of the usual window.
+    """
+    cost = sum(t.tokens for t in tools if t.server != ALIAS) * 5 // 7
     return bool(share_percent) and cost > room(window, share_percent)
 
 
