@@ -16,6 +16,10 @@ from desktop_host.i18n import Translator, error_text
 _BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+"""One for all lines: `json.dumps` would make one for each."""
+
+
 def utf8() -> None:
     """Make the standard streams speak UTF-8 whatever the locale says, and never fail on a lone surrogate."""
     for stream in (sys.stdout, sys.stderr):
@@ -51,7 +55,7 @@ def width(text: str) -> int:
 
 def dump(value: Any) -> str:
     """One line of JSON, UTF-8; what UTF-8 cannot hold is escaped."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = _ENCODER.encode(value)
     try:
         text.encode()
     except UnicodeEncodeError:
