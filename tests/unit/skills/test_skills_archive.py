@@ -60,6 +60,29 @@ def test_an_archive_may_hold_a_skill_anywhere(tmp_path, layout, expected):
     assert names(packed(tmp_path / "content.skill", layout), tmp_path) == expected
 
 
+def test_two_downloads_of_one_name_are_two_skills_and_one_never_lands_in_the_other(tmp_path):
+    """Hazard P149."""
+    (tmp_path / "first").mkdir()
+    (tmp_path / "second").mkdir()
+    first = packed(tmp_path / "first" / "content.zip", {"content/SKILL.md": text(), "content/a.md": "a"})
+    other = text().replace("demo", "other")
+    second = packed(tmp_path / "second" / "content.zip", {"content/SKILL.md": other, "content/b.md": "b"})
+    profile = tmp_path / "skills"
+    put(first, profile)
+    put(second, profile)
+    found = Scanner().scan((SkillPlace("profile", str(profile), writable=True),)).skills
+    assert {name: sorted(f.path for f in s.main.manifest.files) for name, s in found.items()} == {
+        "demo": ["SKILL.md", "a.md"], "other": ["SKILL.md", "b.md"]
+    }  # fmt: skip
+
+
+def test_an_archive_with_two_skills_of_one_name_is_refused_whole(tmp_path):
+    """Hazard P149: the second would overwrite the first."""
+    with pytest.raises(UserFault) as caught:
+        names(packed(tmp_path / "a.zip", {"x/SKILL.md": text(body="one"), "y/SKILL.md": text(body="two")}), tmp_path)
+    assert (caught.value.code, caught.value.params["reason"]) == ("bad_skill", "twice")
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
