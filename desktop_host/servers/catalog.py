@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import mcp_types as T
 from mcp import Client, MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from desktop_host.core.servers import PromptSpec, ResourceSpec
@@ -109,7 +110,9 @@ class Catalog:
     async def _tools(self) -> tuple[ToolSpec, ...]:
         name = self._wiring.config.name
         specs: dict[str, ToolSpec] = {}
-        tasks, as_tasks = supports(self._client), set()
+        modern, as_tasks = self._client.protocol_version in MODERN_PROTOCOL_VERSIONS, set()
+        # The era without handshake knows no `taskSupport`: there the server says with each answer what it is.
+        tasks = modern or supports(self._client)
         async for page in self._pages(self._client.list_tools):
             # The SDK leaves out tools whose mirrored headers are invalid, as the specification wants.
             kept = {t.name for t in page.tools}
@@ -121,7 +124,7 @@ class Catalog:
                     self._wiring.log.add("host", f"a second tool named {raw['name']!r} was left out", "warning")
                 else:
                     specs[raw["name"]] = translate.tool_spec(name, raw, dropped=raw["name"] not in kept, tasks=tasks)
-                    as_tasks |= {raw["name"]} if translate.needs_task(raw) else set()
+                    as_tasks |= {raw["name"]} if translate.needs_task(raw) and not modern else set()
         self.as_tasks = frozenset(as_tasks)
         return tuple(sorted(specs.values(), key=lambda s: s.name))
 

@@ -255,3 +255,13 @@ async def test_a_task_of_the_older_era_that_died_with_its_server_is_never_starte
         assert outcome.outcome is Outcome.ERROR
         assert "Task not found" in text(outcome)
     assert note.read_text() == "paid\n"
+
+
+async def test_a_tool_that_says_in_the_newer_era_that_it_needs_a_task_is_called_as_any(tmp_path: Path) -> None:
+    async with stage(tmp_path, script("tasked", "tasked.py", "-", "modern", timeouts=LIMITS)) as s:
+        assert s.servers.status("tasked").era == "2026-07-28"
+        [tool] = s.servers.session_tools("s1")
+        assert (tool.enabled, tool.problem) == (True, None)
+        assert text(await s.call("tasked", "pay")) == "paid"
+        [sent] = [f.message for f in s.servers.trace("tasked") if f.message.get("method") == "tools/call"]
+        assert "task" not in sent["params"]

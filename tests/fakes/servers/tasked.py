@@ -1,11 +1,13 @@
 """A server of the standard library whose one tool only runs as a task (2025-11-25), and forgets its tasks when it dies.
 
-tasked.py FILE: every start of the tool is noted in the file.
+tasked.py FILE: every start of the tool is noted in the file. `modern` after it: in the revision 2026-07-28, where
+the tool still says so of itself as its older version did, and a task ends at once.
 """
 
 import json
 import sys
 
+MODERN = "modern" in sys.argv
 RUNNING: set[str] = set()
 
 
@@ -20,7 +22,19 @@ for line in sys.stdin:
         continue
     status = {"taskId": p.get("taskId", "t1"), "status": "working", "ttl": None, "pollInterval": 200,
               "createdAt": "2025-11-25T00:00:00Z", "lastUpdatedAt": "2025-11-25T00:00:00Z"}  # fmt: skip
-    if method == "initialize":
+    if MODERN and method == "server/discover":
+        known = {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+        answer(number, result={
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": known,
+            "ttlMs": 0, "cacheScope": "private",
+        })  # fmt: skip
+    elif MODERN and method == "tools/call":
+        del status["pollInterval"]
+        answer(number, result={"resultType": "task", **status, "ttlMs": None, "pollIntervalMs": 200})
+    elif MODERN and method == "tasks/get":
+        done = {"content": [{"type": "text", "text": "paid"}], "isError": False}
+        answer(number, result={"resultType": "complete", **status, "status": "completed", "result": done})
+    elif method == "initialize":
         tasks = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
         answer(number, result={
             "protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "tasks": tasks},

@@ -124,6 +124,20 @@ async def test_a_reader_that_takes_nothing_is_detached_and_told_where_it_stood(m
     assert [s.seq for s in await anext(quick)] == [1, 2, 3, 4, 5]
 
 
+async def test_a_stuck_reader_holds_up_the_model_for_a_second_and_no_longer():
+    bus = Bus()
+    stuck = bus.subscribe(capacity=1)
+    loop = asyncio.get_running_loop()
+    await bus.publish(stamped(1, KINDS[3]))
+    began = loop.time()
+    await bus.publish(stamped(2, KINDS[3]))
+    assert 0.9 < loop.time() - began < 3
+    began = loop.time()
+    await bus.publish(stamped(3, KINDS[3]))
+    assert loop.time() - began < 0.5
+    assert stuck.lagged_seq == 0
+
+
 async def test_the_command_lines_own_reader_loses_nothing_and_makes_the_writer_wait():
     bus = Bus()
     reader = bus.subscribe(capacity=4, lossless=True)
