@@ -6,7 +6,6 @@ import atexit
 import os
 import signal
 import sys
-from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -47,7 +46,7 @@ def main() -> int:
 def _settle(code: int) -> None:
     """What was done stands: a signal that comes while threads are waited for ends it at once, with this exit code."""
 
-    def leave(*_: Any) -> None:
+    def leave(*_: object) -> None:
         os._exit(code)
 
     for number in _SIGNALS:
