@@ -31,6 +31,7 @@ from desktop_host.ui.widgets.page import Empty
 from desktop_host.ui.widgets.pieces import column, icon_button, row
 from desktop_host.ui.widgets.skill_strip import SkillStrip
 from desktop_host.ui.widgets.transcript import TranscriptView
+from desktop_host.ui.widgets.transcript_place import edge
 from desktop_host.ui.widgets.welcome import Welcome
 
 LOADING_MS = 300
@@ -271,8 +272,9 @@ class ChatPage(QWidget):
             self.chat.choices.refresh_servers()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Keep the jump button in its place."""
+        """Keep the jump button in its place, and the composer below the conversation."""
         super().resizeEvent(event)
+        self._align()
         self._place_jump(self._jump.isVisible())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -288,7 +290,7 @@ class ChatPage(QWidget):
 
     def _align(self) -> None:
         """Keep the composer below the conversation, whose scroll bar has room of its own at the right."""
-        side = theme.px(Space.XL) + theme.px(GUTTER)
+        side = edge(self.width()) + theme.px(GUTTER)
         self._line.setContentsMargins(side, 0, side, theme.px(Space.L))
 
     def _restyle(self) -> None:

@@ -19,7 +19,7 @@ from desktop_host.ui.widgets.page import steady_bar
 from desktop_host.ui.widgets.pieces import button
 from desktop_host.ui.widgets.pulse import Pulse
 from desktop_host.ui.widgets.rows import Row, make, show, wire
-from desktop_host.ui.widgets.transcript_place import NEAR_END, Place
+from desktop_host.ui.widgets.transcript_place import NEAR_END, Place, edge
 
 WINDOW = 40
 """Rows kept as widgets. Building a widget costs about 2 ms; forty are built within a blink and scroll freely."""
@@ -289,8 +289,8 @@ class TranscriptView(QScrollArea):
 
     def _fit_width(self) -> None:
         self._room.setMaximumWidth(theme.px(TEXT_WIDTH))
-        side = theme.px(Space.XL)
-        self._outer.setContentsMargins(side + theme.px(GUTTER), theme.px(Space.L), side, side)
+        side = edge(self.width())
+        self._outer.setContentsMargins(side + theme.px(GUTTER), theme.px(Space.L), side, theme.px(Space.XL))
 
     def _restyle(self) -> None:
         self._fit_width()

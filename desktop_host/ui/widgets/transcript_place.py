@@ -14,6 +14,15 @@ NEAR_END = 48
 """Within so many pixels of the end the view follows the stream."""
 
 
+NARROW = 560
+"""Below this width (pixels at 100 %) the conversation has slim edges."""
+
+
+def edge(width: int) -> int:
+    """Pixels beside a conversation in a view of this width; the scroll bar's gutter comes on top."""
+    return theme.px(Space.XL if width >= theme.px(NARROW) else Space.S)
+
+
 class Place(QObject):
     """Holds a row of a scroll area in its place, or a question in sight, until it is told to let go."""
 
