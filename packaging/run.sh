@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$1
-if ! "$bin/desktop-host" models list --json 2>/dev/null | grep -q '"source": *"local".*"ready": *true'; then
+models=$("$bin/desktop-host" models list --json 2>/dev/null) || true
+if ! grep -q '"source": *"local".*"ready": *true' <<<"$models"; then
   answer=${YES:+y}
   if [ -z "$answer" ] && [ -t 0 ]; then
     printf 'Fetch the embedded model (Qwen2.5-Coder 0.5B, Apache-2.0, about 470 MB, once)? It answers without a key. [Y/n] ' >&2

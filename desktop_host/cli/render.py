@@ -112,6 +112,7 @@ class TextView:
             case ev.Notice(code=code, params=params):
                 own = f"notice.{code}.{params.get('scope', '')}"
                 key = own if current().has(own) else f"notice.{code}"
+                key = key if current().has(key) else f"chat.notice.{code}"
                 told = current().has(key)
                 if code == "compaction_failed":
                     params = FrozenDict({**params, "code": current().switched(str(params.get("code", "")))})

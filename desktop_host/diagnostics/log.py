@@ -53,9 +53,18 @@ class _PrivateFile(logging.handlers.RotatingFileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:
         """A full disk ends the log, not the program. Python's own way would print the record, secrets and all."""
+        self._tell(sys.exc_info()[1])
+
+    def close(self) -> None:
+        try:
+            super().close()
+        except OSError as error:  # The last lines had no room.
+            self._tell(error)
+
+    def _tell(self, error: BaseException | None) -> None:
         if not self.failed:
             self.failed = True
-            print(f"{self.baseFilename} cannot be written: {sys.exc_info()[1]}", file=sys.stderr)
+            print(f"{self.baseFilename} cannot be written: {error}", file=sys.stderr)
 
 
 class Logs:

@@ -64,6 +64,8 @@ class Asking:
         self._thinking: list[str] = []
         self._draft: asyncio.Task[None] | None = None
         self._draft_at = 0.0
+        self._full: HostError | None = None
+        """The disk had no room for the last draft."""
 
     async def ask(self, ref: str) -> Completed:
         """Ask a model to go on with the conversation.
@@ -214,7 +216,13 @@ class Asking:
         return []
 
     def _keep_draft(self) -> None:
-        """Keep what was streamed about once a second, without holding up the stream."""
+        """Keep what was streamed about once a second, without holding up the stream.
+
+        Raises:
+            HostError: `disk_full`, at the last try: what comes now could not be kept either.
+        """
+        if self._full is not None:
+            raise self._full
         now = self._parts.clock.monotonic()
         if now - self._draft_at < DRAFT_EVERY_S or (self._draft and not self._draft.done()):
             return
@@ -224,7 +232,8 @@ class Asking:
     async def _save_draft(self, text: str, thinking: str) -> None:
         try:
             await self._parts.history.save_draft(self._context.session, self._context.log.turn, text, thinking)
-        except HostError:
+        except HostError as error:
+            self._full = error if error.code == "disk_full" else None
             _log.warning("the draft could not be kept", exc_info=True)
 
     async def _drop_draft(self) -> None:

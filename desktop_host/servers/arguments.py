@@ -7,9 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from desktop_host.core.exchange import ToolOutcome
+from desktop_host.core.messages import Outcome
 from desktop_host.core.tools import ToolSpec
 from desktop_host.core.values import FrozenDict, thaw
-from desktop_host.servers.json_schema import validator_of
+from desktop_host.servers.json_schema import misfit, validator_of
 
 SHOWN_ERRORS = 5
 SHOWN_SCHEMA = 2_000
@@ -67,6 +69,20 @@ class ArgumentCheck:
             f"The arguments must match this JSON Schema: {form}"
         )
         return Misfit(text, _place(errors[0]), "; ".join(told), form)
+
+    async def unlike_announced(self, spec: ToolSpec, outcome: ToolOutcome) -> str | None:
+        """For the server's log: where a result is not what `outputSchema` announced; None if it is.
+
+        The result counts all the same: the tool has run, and what it did would be done twice if it were asked again.
+        """
+        if spec.output_schema is None or outcome.outcome is not Outcome.OK:
+            return None
+        if outcome.structured is None:
+            return f"{spec.name}: the result has no structuredContent, which its outputSchema announces"
+        wrong = await asyncio.to_thread(misfit, spec.output_schema, outcome.structured)
+        if wrong is None:
+            return None
+        return f"{spec.name}: the result does not fit its outputSchema ({wrong[0]}): {_clip(wrong[1], 300)}"
 
     async def _validator(self, spec: ToolSpec) -> Any:
         known = self._compiled.get(spec.full_name)

@@ -94,6 +94,8 @@ class Desk:
 
         try:
             done: ToolOutcome = await self._with(keeper, run, calls, lambda: underway.task is not None)
+            if (told := await self._check.unlike_announced(spec, done)) is not None:
+                self._pool.wiring(config).log.add("message", told, "warning")
             return done
         except HostError as fault:
             return self._lost(config, fault.code, fault.message, calls)

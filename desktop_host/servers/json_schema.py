@@ -43,7 +43,7 @@ def validator_of(schema: Any) -> Any:
     return _guarded(cls)(schema, registry=referencing.Registry())
 
 
-def misfit(schema: FrozenDict, value: FrozenDict) -> tuple[str, str] | None:
+def misfit(schema: FrozenDict, value: Any) -> tuple[str, str] | None:
     """The place of the first value that does not fit, and why; None where all fit, or the schema cannot judge."""
     referencing: Any = importlib.import_module("referencing.exceptions")
     validator = validator_of(thaw(schema))

@@ -150,6 +150,8 @@ class MemoryHistory:
         return events[-count - 1].seq if len(events) > count else 0
 
     async def save_draft(self, session: str, turn: int, text: str, thinking: str) -> None:
+        if self.fault:
+            raise self.fault
         self._free(session).draft = (turn, text, thinking)
 
     async def draft(self, session: str) -> tuple[int, str, str] | None:

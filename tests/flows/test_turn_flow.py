@@ -511,6 +511,24 @@ async def test_a_full_disk_fails_the_turn_with_its_name(rig):
     assert (await r.say(session)).text == "one"
 
 
+async def test_a_disk_that_fills_up_while_a_model_streams_stops_it_at_once(rig):
+    full, later, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    r = rig([["half an", full, " answer", later, " that", never, " ends"]])
+    session = await r.session()
+    ticket = await r.host.submit(session, UserInput("go"))
+    await r.model.waiting.wait()
+    r.history.fault = KnownFault("disk_full", "no space left", path="host.db")
+    await r.clock.advance(2)
+    full.set()
+    await r.clock.advance(2)  # the draft is tried, and fails
+    later.set()
+    result = await asyncio.wait_for(ticket.done, 10)
+    assert (result.status, result.error["code"]) == (TurnStatus.FAILED, "disk_full")
+    r.history.fault = None
+    never.set()
+    assert (await r.say(session)).text == "half an answer that ends"
+
+
 async def test_a_disk_that_fills_up_while_tools_run_fails_the_turn_with_its_name(rig):
     r = rig([[call("t.fill", "c1"), call("t.other", "c2")], ["went on"]])
 

@@ -386,6 +386,8 @@ async def test_results_are_never_lost_to_a_schema(tmp_path: Path) -> None:
         wrong = await s.call("raw", "badstruct")
         assert (wrong.outcome, wrong.structured) == (Outcome.OK, {"x": "no"})
         assert text(await s.call("raw", "nostruct")) == "only text"
+        told = [line.text for line in s.servers.logs("raw") if "outputSchema" in line.text]
+        assert "does not fit" in told[0] and "'no' is not of type" in told[0] and "no structuredContent" in told[1]
         odd = await s.call("odd", "odd_result")
         assert (odd.outcome, text(odd), odd.structured) == (Outcome.OK, "just a string", (1, 2))
         assert odd.raw["extra"] == 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPainter
 from PySide6.QtWidgets import QMainWindow, QWidget
 
@@ -45,7 +45,7 @@ class MainWindow(QMainWindow):
         self._overlays: tuple[Toasts, CommandPalette] | None = None
         self._wants_fold = state.flag("folded")
         self.setMinimumSize(480, 360)
-        self.resize(1180, 780)
+        self.resize(QSize(1180, 780).boundedTo(self.screen().availableSize()))
         if not state.data("geometry").isEmpty():
             self.restoreGeometry(state.data("geometry"))
 
