@@ -57,8 +57,7 @@ def page_of(window: Window) -> Any:
     from desktop_host.ui.widgets.app_frame import AppFrame
 
     window.until(lambda: [f for f in window.window.findChildren(AppFrame) if f.session.ready and f.height() > 200])
-    (frame,) = window.window.findChildren(AppFrame)
-    return frame
+    return next(f for f in window.window.findChildren(AppFrame) if f.session.ready and f.height() > 200)
 
 
 def click(window: Window, frame: Any, name: str) -> None:
@@ -147,3 +146,7 @@ def test_a_page_is_used_as_a_person_would(window: Window, outside: Opened, tmp_p
     frame.session.ended.connect(lambda: ended.append(True))
     window.workspace.show_chat(None)
     window.until(lambda: ended)
+    window.say("Show me the clock", script)
+    window.approve_all()
+    again = page_of(window)
+    assert again is not frame, "another chat has a page of its own"

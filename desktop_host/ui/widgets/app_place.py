@@ -51,6 +51,8 @@ class AppDesk(QObject):
             self._offer(card, at_once=True)
         else:
             card.began.connect(lambda: self._offer(card, at_once=True))
+            # A quick call is seen to begin and to end at once.
+            card.settled_at_once.connect(lambda: self._offer(card, at_once=True))
 
     # ---- inside
     def _offer(self, card: ToolCard, at_once: bool) -> None:
@@ -92,8 +94,8 @@ class AppDesk(QObject):
         card.settled.connect(session.show_entry)
         frame = AppFrame(session)
         place.addWidget(frame)
-        from_ = tr("app.loads", origins=", ".join(page.origins)) if page.origins else tr("app.shut")
-        place.addWidget(label(tr("app.whose", server=page.server) + " " + from_, "caption"))
+        key = "app.loads" if page.origins else "app.shut"
+        place.addWidget(label(tr(key, server=page.server, origins=", ".join(page.origins)), "caption"))
         self._live.append(frame)
 
     def _alive(self) -> list[AppFrame]:

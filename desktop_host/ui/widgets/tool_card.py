@@ -49,6 +49,8 @@ class ToolCard(QFrame):
     """`(server, uri, keep)`: open a resource that the result links to, or keep a copy."""
     began = Signal()
     """The call runs from now on."""
+    settled_at_once = Signal()
+    """The call has run well since it was last looked at; `began` was not told."""
     settled = Signal(object)  # The `ToolEntry` of a call that has just ended.
 
     def __init__(self, entry: ToolEntry, parent: QWidget | None = None) -> None:
@@ -106,7 +108,7 @@ class ToolCard(QFrame):
 
     def show_entry(self, entry: ToolEntry) -> None:
         """Show the call as it now is. Results that are to be seen, and failures, open by themselves."""
-        began = entry.started and not self.entry.started
+        began_before = self.entry.started
         settled_now = entry.outcome is not None and (self.entry.outcome is None or self._shown is None)
         if entry.left_s != self.entry.left_s or self._shown is None:
             self._due = None if entry.left_s is None else time.monotonic() + entry.left_s
@@ -131,8 +133,11 @@ class ToolCard(QFrame):
             self._shown = entry
         elif settled_now:
             self.settled.emit(entry)
-        if began and not settled_now:
-            self.began.emit()
+        if not began_before:
+            if entry.started and entry.outcome is None:
+                self.began.emit()
+            elif settled_now and entry.outcome is Outcome.OK:
+                self.settled_at_once.emit()
 
     def restyle(self) -> None:
         """Colours anew after a change of theme."""
