@@ -142,7 +142,6 @@ def test_a_log_level_is_kept_by_name(program):
 def test_what_is_no_server_is_refused_from_standard_input_and_from_a_file(
     program: Program, given: bytes, reason: str
 ) -> None:
-    """Hazard A4."""
     code, (error,) = program.json("servers", "import", "-", stdin=given)
     assert (code, error["code"], error["params"]["reason"]) == (2, "bad_config", reason)
     (file := program.folder / "given.json").write_bytes(given)

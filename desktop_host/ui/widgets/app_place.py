@@ -51,8 +51,6 @@ class AppDesk(QObject):
             self._offer(card, at_once=True)
         else:
             card.began.connect(lambda: self._offer(card, at_once=True))
-            # A quick call is seen to begin and to end at once.
-            card.settled_at_once.connect(lambda: self._offer(card, at_once=True))
 
     # ---- inside
     def _offer(self, card: ToolCard, at_once: bool) -> None:

@@ -47,10 +47,7 @@ class ToolCard(QFrame):
 
     link_wanted = Signal(str, str, bool)
     """`(server, uri, keep)`: open a resource that the result links to, or keep a copy."""
-    began = Signal()
-    """The call runs from now on."""
-    settled_at_once = Signal()
-    """The call has run well since it was last looked at; `began` was not told."""
+    began = Signal()  # The call runs now, or it was so quick that it has ended well.
     settled = Signal(object)  # The `ToolEntry` of a call that has just ended.
 
     def __init__(self, entry: ToolEntry, parent: QWidget | None = None) -> None:
@@ -133,11 +130,8 @@ class ToolCard(QFrame):
             self._shown = entry
         elif settled_now:
             self.settled.emit(entry)
-        if not began_before:
-            if entry.started and entry.outcome is None:
-                self.began.emit()
-            elif settled_now and entry.outcome is Outcome.OK:
-                self.settled_at_once.emit()
+        if not began_before and (entry.outcome is Outcome.OK if settled_now else entry.started):
+            self.began.emit()
 
     def restyle(self) -> None:
         """Colours anew after a change of theme."""
