@@ -149,6 +149,22 @@ async def test_a_broken_save_keeps_the_last_good_version_and_says_so(tmp_path):
         assert not w.library.snapshot.skills["demo"].main.stale
 
 
+async def test_edits_that_do_not_stop_are_read_all_the_same(tmp_path):
+    """Half a second at most: an editor that saves all the time must not keep a skill from being read."""
+    folder = tmp_path / "skills"
+    write(folder / "demo", "start")
+    async with watched(tmp_path, folder) as w:
+        w.told.clear()
+        began = time.monotonic()
+        number = 0
+        while w.body("demo") == "start" and time.monotonic() - began < 4:
+            number += 1
+            write(folder / "demo", f"edit {number}")
+            await asyncio.sleep(0.05)
+        assert w.body("demo") != "start", "it waited for a quiet that never came"
+        assert len(w.told) <= 2
+
+
 async def test_a_storm_of_500_edits_loses_nothing_and_is_not_500_readings(tmp_path):
     for n in range(100):
         write(tmp_path / "skills" / f"s{n:03}")
