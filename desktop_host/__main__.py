@@ -39,6 +39,9 @@ def main() -> int:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         pass
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps one that comes while a class is made
+            raise
     _settle(code)
     return code
 
