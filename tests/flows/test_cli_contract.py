@@ -628,7 +628,8 @@ def test_an_interrupt_while_the_program_starts_ends_it_quietly(program):
             process.wait(wait)  # somewhere between the start of Python and the first line of a verb
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-        if re.search(rb'File "[^"]*desktop_host', err) or process.returncode in (0, 130):  # else Python itself was not up yet
+        # Else Python itself was not up yet.
+        if re.search(rb'File "[^"]*desktop_host', err) or process.returncode in (0, 130):
             assert (process.returncode in (0, 130), b"Traceback" in err) == (True, False), err
 
 
