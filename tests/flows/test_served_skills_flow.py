@@ -9,21 +9,8 @@ from typing import Any
 
 import pytest
 
-from desktop_host.app.run import opener
-from desktop_host.cli.main import run
-
 SKILLED = Path(__file__).parents[1] / "fakes" / "servers" / "skilled.py"
 BODY = "# Notes\n\nBegin with the date, then read style.md."
-
-
-@pytest.fixture
-def cli(tmp_path, capsys):
-    def go(*words: str) -> tuple[int, list[dict[str, Any]]]:
-        code = run(["--home", str(tmp_path / "home"), "--json", *words], opener)
-        out = capsys.readouterr().out
-        return code, [json.loads(line) for line in out.splitlines() if line.strip()]
-
-    return go
 
 
 @pytest.fixture

@@ -6,23 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from desktop_host.app.run import opener
-from desktop_host.cli.main import run
-
-
-@pytest.fixture
-def cli(tmp_path, capsys):
-    """Runs words; returns the exit code and the objects on standard output."""
-
-    def go(*words: str) -> tuple[int, list[dict[str, Any]]]:
-        code = run(["--home", str(tmp_path / "home"), "--json", *words], opener)
-        out = capsys.readouterr().out
-        return code, [json.loads(line) for line in out.splitlines() if line.strip()]
-
-    return go
-
 
 def write(folder: Path, body: str = "Do it.", version: str = "1.0.0", keywords: str = "zug") -> Path:
     folder.mkdir(parents=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from desktop_host.core.messages import Outcome
 from desktop_host.core.servers import Http, Protocol, ServerConfig, ServerState, Timeouts
 from desktop_host.core.values import FrozenDict, freeze
 from tests.fakes.servers.stage import ALLOW, HERE, OpenReviewer, script, stage, text, until
+from tests.live.http_kit import free_port, listening
 
 pytestmark = pytest.mark.live
 LIMITS = Timeouts(connect_s=30, call_s=20, call_max_s=60)
@@ -25,29 +25,9 @@ LIMITS = Timeouts(connect_s=30, call_s=20, call_max_s=60)
 @contextlib.asynccontextmanager
 async def served(port: int = 0) -> AsyncIterator[tuple[str, int]]:
     """The server over HTTP, on a port that is free now."""
-    if not port:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(HERE / "modern.py"), "--http", str(port),
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        for _ in range(400):
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except OSError:
-                await asyncio.sleep(0.05)
-                continue
-            writer.close()
-            await writer.wait_closed()
-            break
-        yield f"http://127.0.0.1:{port}/mcp", port
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+    port = port or free_port()
+    async with listening(port, sys.executable, str(HERE / "modern.py"), "--http", str(port)) as base:
+        yield f"{base}/mcp", port
 
 
 @contextlib.asynccontextmanager

@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -25,6 +24,7 @@ from desktop_host.core.messages import EmbeddedResource, Image, Outcome, Resourc
 from desktop_host.core.servers import Http, Launch, ServerConfig, ServerState, Sse, Stdio, Timeouts
 from desktop_host.core.values import FrozenDict, freeze
 from tests.fakes.servers.stage import ALLOW, OpenReviewer, Stage, stage, text, until
+from tests.live.http_kit import free_port, listening
 
 pytestmark = pytest.mark.live
 LIMITS = Timeouts(connect_s=60, call_s=30, call_max_s=90)
@@ -49,27 +49,9 @@ async def everything(transport: str) -> AsyncIterator[Launch]:
     if transport == "stdio":
         yield Stdio(command)
         return
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        command, transport, env={**os.environ, "PORT": str(port)},
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        for _ in range(400):
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-                break
-            except OSError:
-                await asyncio.sleep(0.05)
-        writer.close()
-        await writer.wait_closed()
-        base = f"http://127.0.0.1:{port}"
+    port = free_port()
+    async with listening(port, command, transport, PORT=str(port)) as base:
         yield Sse(f"{base}/sse") if transport == "sse" else Http(f"{base}/mcp")
-    finally:
-        process.kill()
-        await process.wait()
 
 
 async def ready(s: Stage, name: str) -> None:

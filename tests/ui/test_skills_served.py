@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from desktop_host.core.servers import ServerConfig, Stdio
+from desktop_host.engine.host import Host
 from desktop_host.ui.widgets.skill_served import ServedCard, ServedList
 from tests.ui.test_skills_real_host import Window
 
@@ -45,6 +46,17 @@ def card(window: Window) -> ServedCard:
     return served(window).cards["team--notes"]
 
 
+def serve(window: Window, shelf: Path) -> None:
+    """Add the server and start it."""
+
+    async def add(host: Host) -> None:
+        await host.servers.add(ServerConfig("team", Stdio(sys.executable, (str(SKILLED), str(shelf)))))
+        await host.servers.start("team")
+
+    window.bridge.call(add).result(30)
+    window.until(lambda: "team--notes" in served(window).cards)
+
+
 def texts(window: Window) -> str:
     """What is shown of the card's files."""
     return "\n".join(e.toPlainText() for e in card(window).findChildren(QPlainTextEdit))
@@ -55,14 +67,7 @@ def test_a_server_s_skill_is_looked_into_used_and_asks_again_when_its_files_are_
 ) -> None:
     window.workspace.skills.show()
     assert not served(window).isVisible()
-    config = ServerConfig("team", Stdio(sys.executable, (str(SKILLED), str(shelf))))
-
-    async def add(host) -> None:  # type: ignore[no-untyped-def]
-        await host.servers.add(config)
-        await host.servers.start("team")
-
-    window.bridge.call(add).result(30)
-    window.until(lambda: "team--notes" in served(window).cards)
+    serve(window, shelf)
     assert served(window).isVisible() and not card(window).use.isVisible()
     qtbot.mouseClick(card(window).look, LEFT)
     window.until(lambda: "Begin with the date." in texts(window))
@@ -86,14 +91,7 @@ def test_what_is_served_otherwise_than_announced_says_so_and_cannot_be_used(
 ) -> None:
     (shelf / "notes" / ".forged").touch()
     window.workspace.skills.show()
-    config = ServerConfig("team", Stdio(sys.executable, (str(SKILLED), str(shelf))))
-
-    async def add(host) -> None:  # type: ignore[no-untyped-def]
-        await host.servers.add(config)
-        await host.servers.start("team")
-
-    window.bridge.call(add).result(30)
-    window.until(lambda: "team--notes" in served(window).cards)
+    serve(window, shelf)
     mine = card(window)
     qtbot.mouseClick(mine.look, LEFT)
     window.until(lambda: "is not what the server announced" in window.words())
