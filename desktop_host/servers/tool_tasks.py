@@ -107,7 +107,11 @@ async def give_up(session: Any, task: str) -> None:
         return  # It has ended already, or the server is gone.
 
 
-class _Asked(T.Request[Any, Any]):
+class _Plain(T.Request[Any, Any]):
+    """Without the type parameters, all but `_meta` would be dropped from the parameters."""
+
+
+class _Asked(_Plain):
     name_param = "taskId"
 
 
@@ -117,7 +121,7 @@ async def ask(session: Any, method: str, params: dict[str, Any]) -> dict[str, An
     Raises:
         MCPError: the server refused it.
     """
-    kind: Any = _Asked if "taskId" in params else T.Request  # Modern HTTP routes by the task's id.
+    kind: Any = _Asked if "taskId" in params else _Plain  # Modern HTTP routes by the task's id.
     made: dict[str, Any] = await session.send_request(kind(method=method, params=params), _ANYTHING)
     return made
 
