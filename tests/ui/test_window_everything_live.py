@@ -114,7 +114,7 @@ def test_a_stopped_task_is_cancelled_on_the_server(window: Window, tmp_path: Pat
     window.until(lambda: window.cards[0].entry.outcome is Outcome.CANCELLED)
 
 
-def words(logs: LogsView) -> str:
+def lines(logs: LogsView) -> str:
     """What is shown, without the spaces that make columns."""
     return " ".join(logs.text.toPlainText().split())
 
@@ -142,7 +142,7 @@ def test_a_changed_log_level_reaches_the_server_and_its_lines_are_seen(window: W
 
     window.of_host(toggle)
     window.of_host(watch)  # answered with a log line of its own
-    window.until(lambda: "message/info Received Subscribe Resource request" in words(logs))
+    window.until(lambda: "message/info Received Subscribe Resource request" in lines(logs))
     window.until(lambda: "level message" in logs.text.toPlainText() or "level-message" in logs.text.toPlainText())
     window.click(logs.filter)
     window.type("subscribe resource")
