@@ -133,7 +133,7 @@ def test_a_chat_is_summarised_and_the_summary_taken_back(tmp_path):
 async def test_the_command_line_asks_the_model_each_time_unless_a_kept_answer_may_serve(tmp_path):
     async with ModelServer() as server:
         server.script(*(reply("compat", Say(text)) for text in ("first", "second")))
-        # Without skills: a version that a tenth of new chats get (travel-planner has one) is another start for the model.
+        # Without skills: the version that a tenth of new chats get (travel-planner has one) is another start.
         words = ("chat", "q", "--model", ref_of("compat", server), "--no-servers", "--no-skills")
         told = [await asyncio.to_thread(run, tmp_path / "home", *words, *more) for more in ((), (), ("--cached",))]
         assert len(server.posts) == 2
