@@ -8,6 +8,7 @@ from pathlib import Path
 
 from desktop_host.app.compose import open_host
 from desktop_host.core.servers import ServerConfig, ServerState, Stdio
+from desktop_host.core.values import FrozenDict
 from desktop_host.engine.host import Host, HostSpec
 
 SMALL = Stdio(sys.executable, (str(Path(__file__).parents[1] / "fakes" / "servers" / "small.py"),))
@@ -41,6 +42,22 @@ async def test_a_window_s_host_starts_what_is_enabled_and_from_then_on_what_is_a
         await host.servers.start("new")  # as the page does: one process, whoever is first
         assert host.servers.status("new").state is ServerState.READY
         assert host.servers.status("new").restarts == 0
+
+
+async def test_whoever_wants_a_server_at_once_gets_the_same_process(tmp_path: Path) -> None:
+    """The window, a press of "Start" and a first message come together. Hazard D55."""
+    notes = tmp_path / "starts"
+    code = "import runpy, sys; open(sys.argv[1], 'a').write('x'); runpy.run_path(sys.argv[2], run_name='__main__')"
+    counted = ServerConfig("counted", Stdio(sys.executable, ("-c", code, str(notes), SMALL.args[0])))
+    async with open_host(HostSpec(tmp_path)) as host:
+        await host.servers.add(counted)
+    async with open_host(HostSpec(tmp_path, autostart=True)) as host:
+        await asyncio.gather(
+            host.servers.start("counted"), host.servers.autostart(), host.servers.start("counted"),
+            host.servers.call_tool("counted", "echo", FrozenDict({"text": "hi"})),
+        )  # fmt: skip
+        assert host.servers.status("counted").state is ServerState.READY
+    assert notes.read_text() == "x"
 
 
 async def test_a_person_who_switched_it_off_and_the_command_line_start_nothing_unasked(tmp_path: Path) -> None:

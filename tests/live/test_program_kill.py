@@ -103,7 +103,7 @@ def test_a_kill_in_mid_call_marks_it_unknown_and_leaves_no_server_behind(tmp_pat
 
 
 def test_stop_during_a_call_that_writes_a_file_later_keeps_it_from_writing(tmp_path, late):
-    """Hazards E61, D55."""
+    """Hazard E61."""
     target = tmp_path / "file"
     call = {"call": {"tool": "late.write_late", "arguments": {"path": str(target)}}}
     model = script(tmp_path / "m.json", [call], [{"text": "after"}])
