@@ -33,13 +33,14 @@ fi
 export QT_QPA_PLATFORM="${QT_QPA_PLATFORM:-offscreen}"
 if [ $# -gt 0 ]; then exec "$bin/python" -m pytest "$@"; fi
 
-# Two lanes side by side, then what measures time alone. Each prints its own summary; any failure fails the whole.
+# Two lanes of like length side by side (the tests of real servers are shared out by name), then what measures time
+# alone. Each prints its own summary; any failure fails the whole.
 lane=$(mktemp)
 trap 'rm -f "$lane"' EXIT
-"$bin/python" -m pytest -q tests/unit tests/contract tests/architecture tests/live >"$lane" 2>&1 &
+"$bin/python" -m pytest -q tests/unit tests/contract tests/architecture tests/live/test_[m-z]*.py >"$lane" 2>&1 &
 first=$!
 status=0
-"$bin/python" -m pytest -q tests/conformance tests/flows tests/faults || status=$?
+"$bin/python" -m pytest -q tests/conformance tests/flows tests/faults tests/live/test_[a-l]*.py || status=$?
 wait "$first" || status=$?
 cat "$lane"
 "$bin/python" -m pytest -q tests/ui tests/bench || status=$?

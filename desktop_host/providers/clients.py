@@ -123,6 +123,7 @@ class Connection:
         """
         where = self.where("")
         try:
+            await self._open()  # Before the clock runs: how long the library takes to load says nothing of the address.
             async with asyncio.timeout(timeout_s):
                 response = await self._send(where, "get", path, None, {})
                 try:
