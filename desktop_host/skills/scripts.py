@@ -76,11 +76,19 @@ async def run(
         UserFault: `bad_skill`, it cannot be started.
     """
     command = [*command_of(script), *arguments]
-    try:
-        process = await asyncio.create_subprocess_exec(
+    starting = asyncio.create_task(
+        asyncio.create_subprocess_exec(
             *command, cwd=folder, env=environment(skill, folder), stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=os.name == "posix",
-        )  # fmt: skip
+        )
+    )  # fmt: skip
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Given up while it starts: asyncio would end the first process only, and wait for pipes that others hold.
+        with contextlib.suppress(OSError, ValueError):
+            await _end(await starting)
+        raise
     except (OSError, ValueError) as error:
         raise UserFault("bad_skill", f"{script.name} cannot be started: {error}", reason="no_runner",
                         file=script.name) from error  # fmt: skip

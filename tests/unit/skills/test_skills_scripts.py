@@ -111,6 +111,20 @@ async def test_cancelling_ends_the_script(tmp_path):
     await _gone(int((tmp_path / "me").read_text()))
 
 
+async def test_cancelling_at_the_very_start_leaves_nothing_running(tmp_path):
+    path = script(tmp_path, "a.sh", "echo $$ >> me; sleep 300\n")
+    for turns in range(12):
+        task = asyncio.create_task(go(path))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 20)
+    me = tmp_path / "me"
+    for pid in me.read_text().split() if me.exists() else ():
+        await _gone(int(pid))
+
+
 async def test_bytes_that_are_no_text_are_replaced(tmp_path):
     result = await go(script(tmp_path, "a.py", "import sys\nsys.stdout.buffer.write(b'\\xff\\xfe ok')\n"))
     assert result.output == "\ufffd\ufffd ok"
