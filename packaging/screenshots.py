@@ -62,15 +62,15 @@ def wait(app: QApplication, until: Callable[[], bool], seconds: float = 10.0) ->
     while not until():
         if time.monotonic() > end:
             raise TimeoutError("the page did not settle")
-        app.processEvents()
+        QApplication.processEvents()
         time.sleep(0.005)
 
 
-def settle(app: QApplication, seconds: float = 0.15) -> None:
+def settle(seconds: float = 0.15) -> None:
     """Process events for a while."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        app.processEvents()
+        QApplication.processEvents()
         time.sleep(0.005)
 
 
@@ -122,7 +122,7 @@ class Stage:
         self.window.show()
         self.bridge.start()
         wait(app, lambda: not self.workspace.sessions.reading and self.workspace.settings.loaded)
-        settle(app)
+        settle()
 
     def _furnish(self) -> None:
         host = self.host
@@ -180,7 +180,7 @@ def pages() -> dict[str, tuple[bool, Callable[[Workspace], None]]]:
             assert detail is not None
             content = detail.show_tab(name)
             if name == "tools":
-                settle(QApplication.instance())  # type: ignore[arg-type]
+                settle()
                 content.rows[0].fold.click()  # type: ignore[attr-defined]
 
         return go
@@ -254,13 +254,13 @@ def _gateway(w: Workspace, below: bool = False) -> None:
     tab.switch.click()
     wait(app, lambda: w.gateway.model.state.on)
     if below:
-        settle(app)
+        settle()
         tab.verticalScrollBar().setValue(tab.verticalScrollBar().maximum())
 
 
 def _settings(tab: str, w: Workspace) -> None:
     w.show_settings(tab)
-    settle(QApplication.instance(), 0.6)  # type: ignore[arg-type]
+    settle(0.6)
 
 
 def _inspector(scene: str, w: Workspace) -> None:
@@ -271,26 +271,26 @@ def _inspector(scene: str, w: Workspace) -> None:
 def _search(text: str, w: Workspace) -> None:
     w.show_chat(None)
     w.window.sidebar.search.setText(text)
-    settle(QApplication.instance(), 0.5)  # type: ignore[arg-type]
+    settle(0.5)
 
 
 def _rename(w: Workspace) -> None:
     w.show_chat("form")
-    settle(QApplication.instance(), 0.3)  # type: ignore[arg-type]
+    settle(0.3)
     w.window.activateWindow()
     w.window.commands.run("chat.rename")
 
 
 def _queue(w: Workspace) -> None:
     w.show_chat("streaming")
-    settle(QApplication.instance(), 0.3)  # type: ignore[arg-type]
+    settle(0.3)
     for text in (
         "Then a day in Kyoto, 京都一日",
         "And what does it cost in all, trains and entrance fees and all the rest?",
     ):
         w.chat.composer.put(text)
         w.chat.composer.send_button.click()
-        settle(QApplication.instance(), 0.3)  # type: ignore[arg-type]
+        settle(0.3)
 
 
 def _model_menu(w: Workspace) -> None:
@@ -305,7 +305,7 @@ def _tools_menu(w: Workspace) -> None:
 
 def _scene(name: str, w: Workspace) -> None:
     w.show_chat(name)
-    settle(QApplication.instance(), 0.4)  # type: ignore[arg-type]
+    settle(0.4)
     for one in w.chat.view.rows.values():
         if isinstance(one, ToolCard) and name == "tools" and not one.fold_button.isChecked():
             one.fold_button.click()
@@ -349,7 +349,7 @@ def _try_sentence(w: Workspace) -> None:
 
 def _skilled_chat(w: Workspace) -> None:
     w.show_chat("c2")
-    settle(QApplication.instance(), 0.3)  # type: ignore[arg-type]
+    settle(0.3)
     row = next(r for r in w.chat.view.rows.values() if isinstance(r, UserMessage))
     if not row.skills.chips["travel-planner"].isChecked():
         row.skills.chips["travel-planner"].click()
@@ -433,7 +433,7 @@ def main() -> int:
             for name, go in wanted.items():
                 stage.window.resize(width, 800)
                 go(stage.workspace)
-                settle(app, 0.6)
+                settle(0.6)
                 path = ns.folder / f"{name}_{look}_{language}_{width}_{scale}.png"
                 picture(stage.window).save(str(path))
                 count += 1

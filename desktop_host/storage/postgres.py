@@ -174,7 +174,7 @@ class PostgresDatabase:
         if isinstance(failure, psycopg.Error) and (connection.closed or is_lost(failure)):
             connection.close()
             if attempt.ending and (not writing or self._was_kept(attempt.number, until)):
-                return attempt.result  # type: ignore[return-value]
+                return attempt.result  # type: ignore[return-value]  # only the answer to COMMIT was lost
             raise failure
         connection.execute("ROLLBACK")
         raise failure
